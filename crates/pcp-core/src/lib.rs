@@ -1,1 +1,47 @@
-//! Being written.
+//! Nouns and laws of the Portal Capability Protocol.
+//!
+//! What things are called ([`Domain`], [`CapabilityId`], [`Intent`], [`ActionClass`]) and what is allowed,
+//! computed from arguments alone. It performs no I/O, reads no clock, spawns nothing and needs no async
+//! runtime; the floors above do. Start with [`Intent`], then [`IntentClassifier`] and [`PermissionEngine`].
+
+mod words;
+
+pub mod action;
+pub mod adapter;
+pub mod audit;
+pub mod capability;
+pub mod domain;
+pub mod error;
+pub mod gate;
+pub mod glob;
+pub mod id;
+pub mod intent;
+pub mod manifest;
+pub mod outcome;
+pub mod permission;
+pub mod ports;
+pub mod principal;
+pub mod server;
+
+pub use action::{ActionClass, Classification, IntentClassifier, SafetyClass, Severity};
+pub use adapter::{Adapter, AdapterHealth, DetectionResult};
+pub use audit::{AuditEnd, AuditEntry, AuditTicket, PermissionRecord, RecordKind, Trail};
+pub use capability::{
+    CapabilityDescriptor, CapabilityFailure, CapabilityResult, DetectionMethod, SignatureStatus,
+    StabilityLevel, StateSource, Tier,
+};
+pub use domain::Domain;
+pub use error::{ErrorCode, OutcomeKind, PcpError};
+pub use gate::{ConfirmationConfig, Gate};
+pub use id::{ActionHash, AppId, CapabilityId, IdError, OperationId};
+pub use intent::{Envelope, Intent};
+pub use manifest::{CapabilityManifest, ManifestCapability, ManifestError};
+pub use outcome::{Effect, Stage, Terminal};
+pub use permission::{
+    Denial, PermissionEngine, PermissionQuestion, PermissionRule, PermissionStore, RuleEffect, Verdict,
+};
+pub use ports::{
+    AppEntry, AuditLogger, CapabilityRegistry, Clock, Dispatcher, PermissionChecker, RegistryFilter,
+};
+pub use principal::{AuthPrincipal, InvocationContext, Modality, TrustLevel};
+pub use server::{BoxFuture, EventSink, InvalidParams, PcpServer};

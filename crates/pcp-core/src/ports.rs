@@ -1,0 +1,206 @@
+//! The replaceable ports of the pipeline: what stands behind each is the daemon's business.
+
+use core::future::Future;
+use core::task::{Context, Poll};
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use thiserror::Error;
+
+use crate::audit::{AuditEntry, AuditTicket};
+use crate::capability::{CapabilityDescriptor, DetectionMethod, SignatureStatus, StateSource};
+use crate::domain::Domain;
+use crate::error::{ErrorCode, PcpError};
+use crate::id::{AppId, CapabilityId};
+use crate::permission::{PermissionQuestion, Verdict};
+use crate::principal::{AuthPrincipal, InvocationContext};
+
+/// The two clocks of the machine. Durations come from the monotonic one alone (TH-13).
+pub trait Clock: Send + Sync {
+    /// Microseconds since an arbitrary start; never goes back, counts suspend.
+    fn monotonic_us(&self) -> u64;
+    /// Unix milliseconds of the wall clock; may jump.
+    fn wall_ms(&self) -> u64;
+}
+
+/// One application as the registry holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppEntry {
+    /// Its id.
+    pub id: AppId,
+    /// Its version.
+    pub version: Arc<str>,
+    /// How it was found.
+    pub method: DetectionMethod,
+    /// What is known of its manifest's signature.
+    pub signature: SignatureStatus,
+    /// Why it offers nothing, where that is so.
+    pub problem: Option<Arc<str>>,
+    /// The ids of its capabilities, sorted.
+    pub capabilities: Arc<[CapabilityId]>,
+}
+
+/// What a query asks for; an absent part matches everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RegistryFilter<'a> {
+    /// Only this domain.
+    pub domain: Option<Domain>,
+    /// Only this detection method.
+    pub method: Option<DetectionMethod>,
+    /// Only applications that match this glob; `*` spans dots.
+    pub app: Option<&'a str>,
+}
+
+/// Why the registry refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// No such capability or application.
+    #[error("{0} is not registered")]
+    NotFound(String),
+    /// A limit is reached.
+    #[error("the registry holds {limit} {what}, its limit; {id} was not registered")]
+    Full {
+        /// Capabilities or applications.
+        what: &'static str,
+        /// How many.
+        limit: usize,
+        /// What was turned away.
+        id: String,
+    },
+    /// An id that another application holds.
+    #[error("{id} already belongs to {owner}")]
+    Taken {
+        /// The id.
+        id: String,
+        /// Its application.
+        owner: String,
+    },
+}
+
+/// What can be done right now. An application and its capabilities change together.
+pub trait CapabilityRegistry: Send + Sync {
+    /// Registers one capability, or replaces it.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    fn register(&self, capability: CapabilityDescriptor) -> Result<(), RegistryError>;
+    /// Takes one capability out.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`].
+    fn unregister(&self, id: &CapabilityId) -> Result<(), RegistryError>;
+    /// The capability of this id.
+    fn get(&self, id: &CapabilityId) -> Option<Arc<CapabilityDescriptor>>;
+    /// The capabilities that fit, sorted by id.
+    fn query(&self, filter: &RegistryFilter<'_>) -> Vec<Arc<CapabilityDescriptor>>;
+    /// Registers an application with all its capabilities, replacing what it had.
+    ///
+    /// # Errors
+    /// [`RegistryError`]; nothing changes then.
+    fn register_app(
+        &self,
+        app: AppEntry,
+        capabilities: Vec<CapabilityDescriptor>,
+    ) -> Result<(), RegistryError>;
+    /// The applications, sorted by id.
+    fn apps(&self) -> Vec<Arc<AppEntry>>;
+}
+
+/// Decides whether a caller may.
+pub trait PermissionChecker: Send + Sync {
+    /// The verdict; every source can only tighten.
+    fn check(&self, caller: &AuthPrincipal, asked: &PermissionQuestion<'_>) -> Verdict<'_>;
+}
+
+impl PermissionChecker for crate::permission::PermissionEngine {
+    fn check(&self, caller: &AuthPrincipal, asked: &PermissionQuestion<'_>) -> Verdict<'_> {
+        Self::check(self, caller, asked)
+    }
+}
+
+/// Whether a record must be on stable storage before the caller goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The caller waits for it.
+    Durable,
+    /// It is written soon.
+    Lazy,
+}
+
+/// Why a record could not be written.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("audit record could not be written: {0}")]
+pub struct AuditError(pub String);
+
+/// Keeps the records. Appending never blocks on the disk; waiting is a poll, so that it allocates nothing.
+pub trait AuditLogger: Send + Sync {
+    /// Puts the record in order and hands it to the writer.
+    ///
+    /// # Errors
+    /// [`AuditError`] when it cannot be kept: then no effect may follow (C6).
+    fn append(&self, entry: &AuditEntry<'_>, durability: Durability) -> Result<AuditTicket, AuditError>;
+    /// Ready once the record is on stable storage.
+    fn poll_durable(&self, ticket: &AuditTicket, cx: &mut Context<'_>) -> Poll<Result<(), AuditError>>;
+}
+
+/// One invocation on its way to an application.
+#[derive(Debug, Clone, Copy)]
+pub struct Invocation<'a> {
+    /// The capability.
+    pub capability: &'a CapabilityDescriptor,
+    /// What the application is told about it.
+    pub context: &'a InvocationContext,
+    /// The parameters as sent.
+    pub parameters: &'a str,
+}
+
+/// What came back. The data itself is in the buffer that the caller handed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Whether the application says that it did it.
+    pub success: bool,
+    /// Which state the result came from.
+    pub state_source: StateSource,
+    /// The failure, where there is one, and whether the application certifies that nothing changed.
+    pub failure: Option<ReplyFailure>,
+}
+
+/// An application's own failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplyFailure {
+    /// A code of the closed table.
+    pub code: ErrorCode,
+    /// The application's words.
+    pub message: String,
+    /// Whether nothing changed.
+    pub no_effect: bool,
+}
+
+/// A dispatch that got no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchFailure {
+    /// What went wrong.
+    pub error: PcpError,
+    /// Whether it is certain that the application never saw the invocation.
+    pub no_effect: bool,
+}
+
+/// Carries an invocation to the application that serves it. The only port that touches the world (invariant 4).
+///
+/// Generic rather than boxed, because a boxed future would be one allocation per read; the allocation
+/// count of the wire bench shows it.
+pub trait Dispatcher: Send + Sync {
+    /// Whether something serves the application now; asked before the claim, so that an absent
+    /// application costs no claim.
+    fn serves(&self, app: &AppId) -> bool;
+    /// Sends the invocation and waits for the answer; the result's JSON is put into `data`.
+    fn dispatch(
+        &self,
+        invocation: Invocation<'_>,
+        data: &mut Vec<u8>,
+    ) -> impl Future<Output = Result<Reply, DispatchFailure>>;
+    /// Asks the application's own `validate_params`: `Err` carries its words.
+    fn validate(&self, invocation: Invocation<'_>) -> impl Future<Output = Result<(), DispatchFailure>>;
+}
