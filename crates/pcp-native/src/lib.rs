@@ -1,1 +1,12 @@
-//! Being written.
+//! Tier 1: what files declare.
+//!
+//! Reads what applications say about themselves in files that root registered, and turns it into capability
+//! descriptors. It starts nothing and asks no application; whether a key is trusted is `pcp-trust`'s word, and
+//! what is registered is the daemon's. Start with [`load_manifest`].
+
+pub mod descriptor;
+pub mod manifest_file;
+pub mod report;
+
+pub use manifest_file::{JudgedManifest, ManifestQuestion, inspect_manifest, judge_manifest, load_manifest};
+pub use report::{ManifestReport, Outcome};

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 
 use serde::de::DeserializeSeed as _;
 use serde_json::{Number, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::ed25519::Signer;
 use crate::error::Error;
@@ -66,6 +67,12 @@ impl CanonicalJson {
     #[must_use]
     pub fn signed_bytes(&self) -> &[u8] {
         &self.signed_bytes
+    }
+
+    /// SHA-256 of the signed bytes: names the document whatever its layout on disk.
+    #[must_use]
+    pub fn sha256(&self) -> [u8; 32] {
+        Sha256::digest(&self.signed_bytes).into()
     }
 
     /// The document in canonical form with `signer`'s signature in it; an older signature is replaced.

@@ -47,6 +47,8 @@ fn the_canonical_form_and_the_signature_are_those_that_were_written() {
         let Ok(document) = CanonicalJson::parse(&bytes(&case, "file")) else { continue };
         if case.get("canonical").is_some() {
             assert_eq!(document.signed_bytes(), bytes(&case, "canonical"), "{}", case["case"]);
+            let digest: String = document.sha256().iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(digest, case["canonical_sha256"], "{}", case["case"]);
             compared += 1;
         }
         if let (Some(text), Some(hex)) = (document.signature(), case["signature_hex"].as_str()) {
