@@ -59,6 +59,8 @@ pub struct PermissionRecord<'a> {
 /// One record, borrowed from the pipeline; the journal adds sequence, chain and checksum.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditEntry<'a> {
+    /// Which trail it belongs to: that of the intent's domain.
+    pub trail: Trail,
     /// Which moment.
     pub kind: RecordKind,
     /// Wall clock, Unix milliseconds.

@@ -41,7 +41,9 @@ pub use permission::{
     Denial, PermissionEngine, PermissionQuestion, PermissionRule, PermissionStore, RuleEffect, Verdict,
 };
 pub use ports::{
-    AppEntry, AuditLogger, CapabilityRegistry, Clock, Dispatcher, PermissionChecker, RegistryFilter,
+    AppEntry, AuditError, AuditLogger, CapabilityRegistry, ClaimState, Clock, DispatchFailure, Dispatcher,
+    Durability, Invocation, OperationClaims, PermissionChecker, RegistryError, RegistryFilter, Reply,
+    ReplyFailure,
 };
 pub use principal::{AuthPrincipal, InvocationContext, Modality, TrustLevel};
 pub use server::{BoxFuture, EventSink, InvalidParams, PcpServer};

@@ -12,7 +12,8 @@ use crate::audit::{AuditEntry, AuditTicket};
 use crate::capability::{CapabilityDescriptor, DetectionMethod, SignatureStatus, StateSource};
 use crate::domain::Domain;
 use crate::error::{ErrorCode, PcpError};
-use crate::id::{AppId, CapabilityId};
+use crate::id::{ActionHash, AppId, CapabilityId, OperationId};
+use crate::outcome::Terminal;
 use crate::permission::{PermissionQuestion, Verdict};
 use crate::principal::{AuthPrincipal, InvocationContext};
 
@@ -143,6 +144,35 @@ pub trait AuditLogger: Send + Sync {
     fn append(&self, entry: &AuditEntry<'_>, durability: Durability) -> Result<AuditTicket, AuditError>;
     /// Ready once the record is on stable storage.
     fn poll_durable(&self, ticket: &AuditTicket, cx: &mut Context<'_>) -> Poll<Result<(), AuditError>>;
+}
+
+/// What is known of an operation id before it is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "only a fresh operation may be dispatched"]
+pub enum ClaimState {
+    /// Never seen: the caller now holds the claim and must append its record.
+    Fresh,
+    /// The same action ended like this; it is not run again.
+    Ended(Terminal),
+    /// The same action is still under way.
+    Running,
+    /// The id is bound to another action.
+    Conflict,
+    /// No more operations can be under way at once.
+    Full {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// Binds operation ids to actions, so that none runs twice.
+pub trait OperationClaims: Send + Sync {
+    /// Claims the id for the action, or says why not.
+    fn begin(&self, id: OperationId, action: ActionHash) -> ClaimState;
+    /// Gives a claim back whose record was never appended.
+    fn forget(&self, id: OperationId);
+    /// Notes how a claimed operation ended.
+    fn end(&self, id: OperationId, terminal: Terminal);
 }
 
 /// One invocation on its way to an application.
