@@ -1,0 +1,437 @@
+//! A disk in memory that tells what is live from what is durable, and fails when told to.
+//!
+//! Every call is counted, so a test can let the n-th one fail for every n. [`FaultyDisk::after_power_loss`]
+//! gives a disk as a power cut may leave it: the synced prefix and an arbitrary torn rest.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Disk, DiskFile};
+
+/// What the chosen call does instead of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// `ENOSPC`, once.
+    NoSpace,
+    /// `EIO`, once. A failed sync also loses what it should have written: later syncs lie, as Linux's do.
+    Io,
+    /// `EINTR`, once.
+    Interrupted,
+    /// Writes half of what was given and says so. Other calls are left alone.
+    Short,
+    /// This call does half of its work, and nothing works any more: the power is gone.
+    PowerCut,
+}
+
+#[derive(Clone, Debug, Default)]
+struct FileState {
+    /// What a reader sees.
+    live: Vec<u8>,
+    /// What a power cut leaves at least.
+    durable: Vec<u8>,
+    /// The directory entry itself is durable.
+    entered: bool,
+    /// End of the reserved space.
+    reserved: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: BTreeMap<String, FileState>,
+    /// Removed, but not yet durably so.
+    removed: BTreeMap<String, FileState>,
+    capacity: Option<usize>,
+    calls: u64,
+    plan: Option<(u64, Fault)>,
+    dead: bool,
+}
+
+/// A directory in memory. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct FaultyDisk {
+    state: Arc<Mutex<State>>,
+}
+
+impl FaultyDisk {
+    /// An empty disk without faults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets the `call`-th call from now on (1 = the next) fail.
+    pub fn fail(&self, call: u64, fault: Fault) {
+        let mut state = self.lock();
+        state.plan = Some((state.calls + call, fault));
+    }
+
+    /// Bytes all files together may take, reserved space included; `None` = no limit.
+    pub fn set_capacity(&self, bytes: Option<usize>) {
+        self.lock().capacity = bytes;
+    }
+
+    /// Bytes all files take, reserved space included.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.lock().used()
+    }
+
+    /// Calls so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.lock().calls
+    }
+
+    /// Content of a file as a reader sees it.
+    #[must_use]
+    pub fn content(&self, name: &str) -> Option<Vec<u8>> {
+        self.lock().files.get(name).map(|file| file.live.clone())
+    }
+
+    /// Replaces a file, durably: what an attacker or a dying medium does.
+    pub fn put(&self, name: &str, content: &[u8]) {
+        let file = FileState {
+            live: content.to_vec(),
+            durable: content.to_vec(),
+            entered: true,
+            reserved: content.len(),
+        };
+        self.lock().files.insert(name.to_owned(), file);
+    }
+
+    /// The disk as a process finds it that was killed and started again: everything written is there.
+    #[must_use]
+    pub fn after_kill(&self) -> Self {
+        let state = self.lock();
+        let files = state.files.clone();
+        Self { state: Arc::new(Mutex::new(State { files, ..State::default() })) }
+    }
+
+    /// The disk as a power cut may leave it. Same seed, same image.
+    #[must_use]
+    pub fn after_power_loss(&self, seed: u64) -> Self {
+        let mut dice = Dice(seed ^ 0x9e37_79b9_7f4a_7c15);
+        let mut files = BTreeMap::new();
+        let state = self.lock();
+        for (name, file) in &state.files {
+            if file.entered || dice.one_in(2) {
+                files.insert(name.clone(), FileState::settled(file.survivor(&mut dice)));
+            }
+        }
+        for (name, file) in &state.removed {
+            if dice.one_in(2) {
+                files.entry(name.clone()).or_insert_with(|| FileState::settled(file.survivor(&mut dice)));
+            }
+        }
+        Self { state: Arc::new(Mutex::new(State { files, ..State::default() })) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FileState {
+    fn settled(content: Vec<u8>) -> Self {
+        Self { durable: content.clone(), reserved: content.len(), entered: true, live: content }
+    }
+
+    /// The durable prefix and some of what followed: nothing, a prefix, or scattered blocks with
+    /// zeros between them (a size written before its data).
+    fn survivor(&self, dice: &mut Dice) -> Vec<u8> {
+        let synced = self.durable.len();
+        let appended = self.live.get(..synced) == Some(&self.durable[..]);
+        if !appended {
+            // Cut back without a sync: either view may come back.
+            return if dice.one_in(2) { self.durable.clone() } else { self.live.clone() };
+        }
+        let rest = self.live.len() - synced;
+        let mut image = self.live.clone();
+        match dice.below(4) {
+            0 => image.truncate(synced),
+            1 => image.truncate(synced + dice.below(rest + 1)),
+            way => {
+                let block = [1, 64, 512, 4096][dice.below(4)];
+                let keep_one_in = if way == 2 { 2 } else { 4 };
+                // Blocks are aligned in the file, as the medium's are.
+                let mut at = synced;
+                while at < image.len() {
+                    let end = image.len().min((at / block + 1) * block);
+                    if !dice.one_in(keep_one_in) {
+                        image[at..end].fill(0);
+                    }
+                    at = end;
+                }
+                image.truncate(synced + dice.below(rest + 1));
+            }
+        }
+        image
+    }
+}
+
+/// xorshift64*: repeatable, and one dependency fewer.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() >> 33).unwrap_or(0) % limit.max(1)
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+impl State {
+    fn used(&self) -> usize {
+        self.files.values().map(|file| file.live.len().max(file.reserved)).sum()
+    }
+
+    /// Counts a call and says which fault it has.
+    fn enter(&mut self) -> io::Result<Option<Fault>> {
+        if self.dead {
+            return Err(os_error(nix::errno::Errno::EIO));
+        }
+        self.calls += 1;
+        let Some((_, fault)) = self.plan.filter(|(call, _)| *call == self.calls) else {
+            return Ok(None);
+        };
+        match fault {
+            Fault::NoSpace => Err(os_error(nix::errno::Errno::ENOSPC)),
+            Fault::Interrupted => Err(os_error(nix::errno::Errno::EINTR)),
+            Fault::Io | Fault::Short => Ok(Some(fault)),
+            Fault::PowerCut => {
+                self.dead = true;
+                Ok(Some(fault))
+            }
+        }
+    }
+
+    /// For calls that have no half: a power cut or an error means they did not happen.
+    fn enter_whole(&mut self) -> io::Result<()> {
+        match self.enter()? {
+            Some(Fault::Io | Fault::PowerCut) => Err(os_error(nix::errno::Errno::EIO)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `file`, taken out of the table, may grow to `end`.
+    fn room_for(&self, file: &FileState, end: usize) -> bool {
+        self.capacity.is_none_or(|capacity| self.used() + end.max(file.reserved) <= capacity)
+    }
+}
+
+fn os_error(errno: nix::errno::Errno) -> io::Error {
+    io::Error::from(errno)
+}
+
+fn missing(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("no file {name:?}"))
+}
+
+impl Disk for FaultyDisk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut state = self.lock();
+        state.enter_whole()?;
+        Ok(state.files.keys().cloned().collect())
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.lock();
+        state.enter_whole()?;
+        if !state.files.contains_key(name) {
+            return Err(missing(name));
+        }
+        Ok(Box::new(FaultyFile { disk: self.clone(), name: name.to_owned() }))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.lock();
+        state.enter_whole()?;
+        if state.files.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.files.insert(name.to_owned(), FileState::default());
+        Ok(Box::new(FaultyFile { disk: self.clone(), name: name.to_owned() }))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        state.enter_whole()?;
+        let file = state.files.remove(name).ok_or_else(|| missing(name))?;
+        if file.entered {
+            state.removed.insert(name.to_owned(), file);
+        }
+        Ok(())
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        state.enter_whole()?;
+        state.removed.clear();
+        state.files.values_mut().for_each(|file| file.entered = true);
+        Ok(())
+    }
+
+    fn remaining_bytes(&self) -> io::Result<u64> {
+        let mut state = self.lock();
+        state.enter_whole()?;
+        let left = state.capacity.map_or(usize::MAX, |capacity| capacity.saturating_sub(state.used()));
+        Ok(left as u64)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    disk: FaultyDisk,
+    name: String,
+}
+
+impl FaultyFile {
+    fn with<T>(&self, act: impl FnOnce(&mut State, &mut FileState) -> io::Result<T>) -> io::Result<T> {
+        let mut state = self.disk.lock();
+        let mut file = state.files.remove(&self.name).ok_or_else(|| missing(&self.name))?;
+        let result = act(&mut state, &mut file);
+        state.files.insert(self.name.clone(), file);
+        result
+    }
+}
+
+impl DiskFile for FaultyFile {
+    fn size(&self) -> io::Result<u64> {
+        self.with(|state, file| state.enter_whole().map(|()| file.live.len() as u64))
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.with(|state, file| {
+            state.enter_whole()?;
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(file.live.len());
+            let count = into.len().min(file.live.len() - from);
+            into[..count].copy_from_slice(&file.live[from..from + count]);
+            Ok(count)
+        })
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|state, file| {
+            let half = match state.enter()? {
+                Some(Fault::Io) => return Err(os_error(nix::errno::Errno::EIO)),
+                Some(_) => bytes.len() / 2,
+                None => bytes.len(),
+            };
+            let mut count = half;
+            while count > 0 && !state.room_for(file, file.live.len() + count) {
+                count -= 1;
+            }
+            if count == 0 && half > 0 {
+                return Err(os_error(nix::errno::Errno::ENOSPC));
+            }
+            file.live.extend_from_slice(&bytes[..count]);
+            if state.dead { Err(os_error(nix::errno::Errno::EIO)) } else { Ok(count) }
+        })
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        self.with(|state, file| {
+            match state.enter()? {
+                Some(Fault::Io) => {
+                    // The pages are marked clean although they never reached the medium: zeros from now on.
+                    let synced = file.durable.len().min(file.live.len());
+                    file.live[synced..].fill(0);
+                    Err(os_error(nix::errno::Errno::EIO))
+                }
+                Some(Fault::PowerCut) => Err(os_error(nix::errno::Errno::EIO)),
+                _ => {
+                    file.durable = file.live.clone();
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.with(|state, file| {
+            state.enter_whole()?;
+            let size = usize::try_from(size).unwrap_or(usize::MAX).min(file.live.len());
+            file.live.truncate(size);
+            file.reserved = size;
+            Ok(())
+        })
+    }
+
+    fn reserve(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.with(|state, file| {
+            state.enter_whole()?;
+            let end = usize::try_from(offset.saturating_add(bytes)).unwrap_or(usize::MAX);
+            if !state.room_for(file, end) {
+                return Err(os_error(nix::errno::Errno::ENOSPC));
+            }
+            file.reserved = file.reserved.max(end);
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_cut_keeps_what_was_synced_and_nothing_that_was_never_written() {
+        for seed in 0..500 {
+            let disk = FaultyDisk::new();
+            let mut file = disk.create("a").unwrap();
+            disk.sync_dir().unwrap();
+            file.append(b"synced").unwrap();
+            file.sync_data().unwrap();
+            file.append(b"loose").unwrap();
+
+            let left = disk.after_power_loss(seed).content("a").unwrap();
+
+            assert!(left.starts_with(b"synced"), "{left:?}");
+            assert!(left.len() <= 11);
+            for (at, byte) in left.iter().enumerate().skip(6) {
+                assert!(*byte == b"syncedloose"[at] || *byte == 0, "{left:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_whose_directory_was_not_synced_may_be_gone() {
+        let disk = FaultyDisk::new();
+        disk.create("a").unwrap();
+
+        let survived = (0..100).filter(|seed| disk.after_power_loss(*seed).content("a").is_some()).count();
+
+        assert!((1..100).contains(&survived));
+    }
+
+    #[test]
+    fn a_full_disk_writes_what_fits_and_then_refuses() {
+        let disk = FaultyDisk::new();
+        disk.set_capacity(Some(3));
+        let mut file = disk.create("a").unwrap();
+
+        assert_eq!(file.append(b"abcd").unwrap(), 3);
+        assert!(super::super::is_full(&file.append(b"d").unwrap_err()));
+    }
+
+    #[test]
+    fn the_chosen_call_fails_once() {
+        let disk = FaultyDisk::new();
+        let mut file = disk.create("a").unwrap();
+        disk.fail(2, Fault::Io);
+
+        assert_eq!(file.append(b"a").unwrap(), 1);
+        assert!(file.append(b"b").is_err());
+        assert_eq!(file.append(b"c").unwrap(), 1);
+    }
+}
