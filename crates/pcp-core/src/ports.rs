@@ -234,3 +234,21 @@ pub trait Dispatcher: Send + Sync {
     /// Asks the application's own `validate_params`: `Err` carries its words.
     fn validate(&self, invocation: Invocation<'_>) -> impl Future<Output = Result<(), DispatchFailure>>;
 }
+
+impl<D: Dispatcher> Dispatcher for Arc<D> {
+    fn serves(&self, app: &AppId) -> bool {
+        (**self).serves(app)
+    }
+
+    fn dispatch(
+        &self,
+        invocation: Invocation<'_>,
+        data: &mut Vec<u8>,
+    ) -> impl Future<Output = Result<Reply, DispatchFailure>> {
+        (**self).dispatch(invocation, data)
+    }
+
+    fn validate(&self, invocation: Invocation<'_>) -> impl Future<Output = Result<(), DispatchFailure>> {
+        (**self).validate(invocation)
+    }
+}
