@@ -2,16 +2,20 @@
 //!
 //! A record is one JSON line that carries the hash of the line before it (`FORMAT.md`). Nothing here reads
 //! a clock, decides a policy or knows a socket; the chain makes tampering evident, it does not prevent it.
-//! Start with [`Writer`]: it takes records from any thread and says when they are durable.
+//! Start with [`AuditLog`]; below it, [`Writer`] takes records from any thread and says when they are durable.
 
 pub mod disk;
 mod error;
 mod journal;
 mod json;
+mod ledger;
 mod line;
+mod offline;
+mod record;
 mod scan;
 mod segment;
 mod tail;
+mod trail;
 mod verify;
 mod writer;
 
@@ -19,8 +23,12 @@ pub use disk::{Disk, RealDisk};
 pub use error::Error;
 pub use journal::{Cut, RESERVE_BYTES, SEGMENT_BYTES};
 pub use json::JsonFault;
+pub use ledger::{MAX_OPERATIONS, MAX_RUNNING, OperationLedger, OperationStatus};
 pub use line::{Chain, Envelope, Hash, LineFault, LineWriter, MAX_LINE_BYTES};
+pub use offline::{Filter, Show, Shown, status_in_directory, status_in_file};
+pub use record::{Record, RecordCaller, RecordTarget};
 pub use scan::Line;
+pub use trail::{AUDIT_DIRECTORY, AuditLog, Recovery, verify_directory};
 pub use verify::{TrailReport, Verdict, verify_lone_file, verify_trail};
 pub use writer::{
     LAZY_DELAY, Limits, MAX_WAITING, Opened, PENDING_BYTES, Sync, Ticket, TrailId, TrailStatus, Writer,

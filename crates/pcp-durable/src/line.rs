@@ -13,7 +13,7 @@ use crate::json::{self, JsonFault};
 pub const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Bytes of `,"crc":"xxxxxxxx"}`.
-const TAIL_BYTES: usize = 18;
+pub(crate) const TAIL_BYTES: usize = 18;
 
 /// A SHA-256 value.
 pub type Hash = [u8; 32];
@@ -250,6 +250,28 @@ impl<'a> LineWriter<'a> {
         self.push(b"\"");
         json::escape(value, &mut |bytes| self.push(bytes));
         self.push(b"\"");
+        self
+    }
+
+    /// A string, or `null`.
+    pub fn maybe_text(&mut self, key: &'static str, value: Option<&str>) -> &mut Self {
+        match value {
+            Some(value) => self.text(key, value),
+            None => self.null(key),
+        }
+    }
+
+    /// `null`.
+    pub fn null(&mut self, key: &'static str) -> &mut Self {
+        self.key(key);
+        self.push(b"null");
+        self
+    }
+
+    /// Members taken as they stand from a line that was checked when it was read.
+    pub(crate) fn members_of_line(&mut self, members: &[u8]) -> &mut Self {
+        self.push(b",");
+        self.push(members);
         self
     }
 

@@ -26,8 +26,14 @@ pub const PENDING_BYTES: usize = 256 * 1024;
 /// Synced records that may be on their way to the medium: four times the effects a daemon has in flight.
 pub const MAX_WAITING: usize = 256;
 
-/// Part of the reserve that unsynced records leave to the synced ones.
-const KEPT_FROM_LAZY_BYTES: u64 = RESERVE_BYTES / 2;
+/// What the end of an effect adds to the members of its claim: some 400 bytes.
+const MAX_END_BYTES: usize = 1024;
+
+/// Part of the reserve that lazy records leave to all others: reads go on unrecorded before refusals do.
+const KEPT_FROM_LAZY_BYTES: u64 = RESERVE_BYTES / 4 * 3;
+
+/// Part of the reserve that everything leaves to the ends of effects.
+const KEPT_FOR_ENDS_BYTES: u64 = RESERVE_BYTES / 4;
 
 /// How long an unsynced record may gather company before it is written: the most that a killed process
 /// loses of them.
@@ -62,10 +68,12 @@ impl Default for Limits {
 pub enum Sync {
     /// Written soon, synced when something else is. Refused first.
     Lazy,
+    /// As lazy, but may use the reserve of a full disk: that something was refused.
+    Kept,
     /// Synced, and an effect will follow: refused as soon as the reserve is touched, so that the end
     /// of the effect can still be written.
     Claim,
-    /// Synced; may use everything: how an effect ended, or that one was refused.
+    /// Synced; may use everything: how an effect ended.
     Now,
 }
 
@@ -74,15 +82,37 @@ impl Sync {
     const fn quarters(self) -> usize {
         match self {
             Self::Lazy => 2,
-            Self::Claim => 3,
+            Self::Kept | Self::Claim => 3,
             Self::Now => 4,
+        }
+    }
+
+    const fn is_synced(self) -> bool {
+        matches!(self, Self::Claim | Self::Now)
+    }
+
+    /// Longest line of this kind. A claim leaves room for what its end will add to it.
+    const fn line_bytes(self) -> usize {
+        match self {
+            Self::Claim => MAX_LINE_BYTES - MAX_END_BYTES,
+            _ => MAX_LINE_BYTES,
+        }
+    }
+
+    /// Part of the reserve this kind must leave alone.
+    const fn kept_bytes(self) -> u64 {
+        match self {
+            Self::Claim => u64::MAX,
+            Self::Lazy => KEPT_FROM_LAZY_BYTES,
+            Self::Kept => KEPT_FOR_ENDS_BYTES,
+            Self::Now => 0,
         }
     }
 }
 
 /// One of a writer's trails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TrailId(usize);
+pub struct TrailId(pub(crate) usize);
 
 /// A record that has its place in the chain and is on its way to the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,21 +232,32 @@ impl Writer {
         let mut state = shared.lock();
         state.check_open()?;
         let waiting_limit = shared.limits.waiting * sync.quarters() / 4;
-        if sync != Sync::Lazy && state.waiting() >= waiting_limit {
+        if sync.is_synced() && state.waiting() >= waiting_limit {
             return Err(Error::TooManyWaiting { limit: waiting_limit });
         }
-        if !state.trails[trail.0].has_space(sync) {
-            // Look again for space: what came back serves the next record.
-            state.probe = true;
-            self.nudge(&mut state);
-            return Err(Error::Full { trail: shared.names[trail.0].clone() });
-        }
         let limit = shared.limits.pending_bytes * sync.quarters() / 4;
-        let appended = state.trails[trail.0].append(limit, members);
-        let chain = appended.map_err(|fault| self.explain(trail, fault, limit, &state))?;
-        let urgent = sync != Sync::Lazy;
-        let pending = state.trails[trail.0].note(sync);
-        if urgent || !state.gathering || pending >= shared.limits.pending_bytes / 4 {
+        let record = &mut state.trails[trail.0];
+        let waiting = record.pending.len();
+        let space = record.space(sync);
+        let longest = sync.line_bytes();
+        let chain = match record.append(limit.min(waiting + space.min(longest)), members) {
+            Ok(chain) => chain,
+            Err(WriteFault::NotJson(member, fault)) => return Err(Error::NotJson { member, fault }),
+            Err(WriteFault::NoRoom) if space < longest => {
+                // Look again for space: what came back serves the next record.
+                state.probe = true;
+                self.nudge(&mut state);
+                return Err(Error::Full { trail: shared.names[trail.0].clone() });
+            }
+            Err(WriteFault::NoRoom) if waiting + longest <= limit => {
+                return Err(Error::LineTooLong { limit: longest });
+            }
+            Err(WriteFault::NoRoom) => {
+                return Err(Error::Backlog { trail: shared.names[trail.0].clone(), waiting, limit });
+            }
+        };
+        let pending = record.note(sync);
+        if sync.is_synced() || !state.gathering || pending >= shared.limits.pending_bytes / 4 {
             self.nudge(&mut state);
         }
         Ok(Ticket { trail, seq: chain.seq, hash: chain.hash })
@@ -314,7 +355,8 @@ impl Writer {
     /// What is known of a record; `None` while it is on its way.
     fn verdict(&self, state: &mut State, ticket: &Ticket) -> Option<Result<(), Error>> {
         let index = ticket.trail.0;
-        if state.trails[index].was_dropped(ticket) {
+        // A number that the chain has not reached (again) can only be that of a dropped record.
+        if ticket.seq > state.trails[index].chain.seq || state.trails[index].was_dropped(ticket) {
             return Some(Err(Error::Full { trail: self.shared.names[index].clone() }));
         }
         if ticket.seq <= state.trails[index].durable {
@@ -334,19 +376,6 @@ impl Writer {
     fn nudge(&self, state: &mut State) {
         if std::mem::take(&mut state.sleeping) {
             self.shared.work.notify_one();
-        }
-    }
-
-    fn explain(&self, trail: TrailId, fault: WriteFault, limit: usize, state: &State) -> Error {
-        let waiting = state.trails[trail.0].pending.len();
-        match fault {
-            WriteFault::NotJson(member, fault) => Error::NotJson { member, fault },
-            WriteFault::NoRoom if waiting + MAX_LINE_BYTES <= limit => {
-                Error::LineTooLong { limit: MAX_LINE_BYTES }
-            }
-            WriteFault::NoRoom => {
-                Error::Backlog { trail: self.shared.names[trail.0].clone(), waiting, limit }
-            }
         }
     }
 }

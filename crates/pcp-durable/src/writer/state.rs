@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
-use super::{KEPT_FROM_LAZY_BYTES, Sync, Ticket, TrailStatus};
+use super::{Sync, Ticket, TrailStatus};
 use crate::Error;
-use crate::line::{Chain, Hash, LineWriter, MAX_LINE_BYTES, WriteFault};
+use crate::line::{Chain, Hash, LineWriter, WriteFault};
 
-/// Dropped records that are remembered, so that who still waits for one is told: a full buffer's worth and
-/// more than may wait.
-const DROPPED_LIMIT: usize = 1024;
+/// Dropped records that are remembered, so that who still waits for one is told: all that two buffers of the
+/// shortest lines hold.
+const DROPPED_LIMIT: usize = 4096;
 
 /// Somebody who waits for a record.
 #[derive(Debug)]
@@ -115,16 +115,14 @@ impl TrailState {
         }
     }
 
-    /// Whether a record of this kind may still be written when space is short.
-    pub(super) fn has_space(&self, sync: Sync) -> bool {
-        let outstanding = (self.pending.len() + self.writing) as u64;
-        let left = self.reserve_left.saturating_sub(outstanding);
-        match sync {
-            _ if !self.full => true,
-            Sync::Claim => false,
-            Sync::Lazy => left >= KEPT_FROM_LAZY_BYTES + MAX_LINE_BYTES as u64,
-            Sync::Now => left >= MAX_LINE_BYTES as u64,
+    /// Bytes a record of this kind may take, as far as the disk goes.
+    pub(super) fn space(&self, sync: Sync) -> usize {
+        if !self.full {
+            return usize::MAX;
         }
+        let outstanding = (self.pending.len() + self.writing) as u64;
+        let left = self.reserve_left.saturating_sub(outstanding).saturating_sub(sync.kept_bytes());
+        usize::try_from(left).unwrap_or(usize::MAX)
     }
 
     /// Writes a record behind the pending ones.
@@ -133,7 +131,6 @@ impl TrailState {
         limit: usize,
         members: impl FnOnce(&mut LineWriter<'_>),
     ) -> Result<Chain, WriteFault> {
-        let limit = limit.min(self.pending.len() + MAX_LINE_BYTES);
         let mut line = LineWriter::begin(&mut self.pending, limit, &self.chain, self.durable);
         members(&mut line);
         self.chain = line.seal()?;
@@ -147,7 +144,7 @@ impl TrailState {
 
     /// Notes the kind of the record just appended; gives the bytes that wait.
     pub(super) fn note(&mut self, sync: Sync) -> usize {
-        if sync != Sync::Lazy {
+        if sync.is_synced() {
             self.sync_wanted = self.chain.seq;
             self.sync_pending += 1;
         }
