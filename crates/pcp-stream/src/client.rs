@@ -11,7 +11,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, setsockopt, 
 use nix::sys::time::{TimeVal, TimeValLike};
 
 use crate::error::ProtocolError;
-use crate::frame::{Frame, FrameReader, KEPT_BUFFER_BYTES, encode_with};
+use crate::frame::{Arrived, Frame, FrameReader, KEPT_BUFFER_BYTES, encode_with};
 use crate::message_type::StreamMessageType;
 use crate::peer::PeerIdentity;
 
@@ -117,19 +117,30 @@ impl StreamClient {
     /// The payload stays valid until the next call. [`ProtocolError::Timeout`] loses nothing: what has
     /// arrived of a frame is kept for the next call.
     pub fn receive(&mut self, timeout: Duration) -> Result<Frame<'_>, ProtocolError> {
+        let arrived = self.wait(timeout)?;
+        Ok(self.frame(&arrived))
+    }
+
+    /// Waits for one frame as [`Self::receive`] does, to be looked at with [`Self::frame`].
+    pub fn wait(&mut self, timeout: Duration) -> Result<Arrived, ProtocolError> {
         let begun = Instant::now();
         let mut remaining = timeout;
-        let found = loop {
-            if let Some(found) = self.reader.advance()? {
-                break found;
+        loop {
+            if let Some(arrived) = self.reader.advance()? {
+                return Ok(arrived);
             }
             if remaining.is_zero() && !timeout.is_zero() {
                 return Err(ProtocolError::Timeout { limit_ms: millis(timeout) });
             }
             self.fill(remaining, timeout)?;
             remaining = timeout.saturating_sub(begun.elapsed());
-        };
-        Ok(self.reader.frame(found))
+        }
+    }
+
+    /// The frame that [`Self::wait`] gave; call it before waiting again, which reuses its bytes.
+    #[must_use]
+    pub fn frame(&self, arrived: &Arrived) -> Frame<'_> {
+        self.reader.frame(arrived)
     }
 
     fn fill(&mut self, remaining: Duration, timeout: Duration) -> Result<(), ProtocolError> {

@@ -104,7 +104,7 @@ impl FrameReadHalf {
                 return Ok(None);
             }
         };
-        Ok(Some(self.reader.frame(found)))
+        Ok(Some(self.reader.frame(&found)))
     }
 
     /// Receives some bytes; `false` when the peer closed between two frames.

@@ -46,10 +46,20 @@ struct Located {
     total: usize,
 }
 
-/// A frame that [`FrameReader::advance`] has passed: its type and where its payload lies in the buffer.
-pub(crate) struct Passed {
+/// A frame that has arrived, without a borrow of the buffer it lies in: what lets a caller wait in a loop and
+/// look at the frame afterwards.
+#[derive(Debug)]
+pub struct Arrived {
     message_type: StreamMessageType,
     payload: Range<usize>,
+}
+
+impl Arrived {
+    /// What the frame carries.
+    #[must_use]
+    pub const fn message_type(&self) -> StreamMessageType {
+        self.message_type
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -194,21 +204,24 @@ impl FrameReader {
     /// After [`ProtocolError::UnknownType`] the frame is passed and reading can go on; every other error
     /// stays where it is and comes back on each call.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ProtocolError> {
-        Ok(self.advance()?.map(|found| self.frame(found)))
+        Ok(self.advance()?.map(|arrived| self.frame(&arrived)))
     }
 
     /// Passes the next frame without borrowing from the buffer, so that a caller can loop over it.
-    pub(crate) fn advance(&mut self) -> Result<Option<Passed>, ProtocolError> {
+    pub(crate) fn advance(&mut self) -> Result<Option<Arrived>, ProtocolError> {
         let begin = self.start;
         let Some(found) = locate(&self.buffer[begin..self.end])? else { return Ok(None) };
         self.start += found.total;
         let message_type = known(found.discriminant)?;
-        Ok(Some(Passed { message_type, payload: begin + found.payload.start..begin + found.payload.end }))
+        Ok(Some(Arrived { message_type, payload: begin + found.payload.start..begin + found.payload.end }))
     }
 
-    /// The frame passed last; its bytes stay in place until [`Self::space`] is asked for.
-    pub(crate) fn frame(&self, passed: Passed) -> Frame<'_> {
-        Frame { message_type: passed.message_type, payload: &self.buffer[passed.payload] }
+    /// The frame that arrived last; its bytes stay in place until [`Self::space`] is asked for.
+    pub(crate) fn frame(&self, arrived: &Arrived) -> Frame<'_> {
+        Frame {
+            message_type: arrived.message_type,
+            payload: self.buffer.get(arrived.payload.clone()).unwrap_or_default(),
+        }
     }
 
     /// Whether some but not all bytes of a frame have arrived; call it after [`Self::next_frame`] gave `None`.

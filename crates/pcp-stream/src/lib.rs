@@ -23,8 +23,8 @@ mod server;
 pub use client::{CONNECT_TIMEOUT, StreamClient};
 pub use error::ProtocolError;
 pub use frame::{
-    Frame, FrameReader, INITIAL_BUFFER_BYTES, KEPT_BUFFER_BYTES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES, encode,
-    encode_with,
+    Arrived, Frame, FrameReader, INITIAL_BUFFER_BYTES, KEPT_BUFFER_BYTES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES,
+    encode, encode_with,
 };
 pub use header::{MAGIC, MAX_HEADER_BYTES, MIN_HEADER_BYTES, StreamHeader, VERSION};
 pub use message_type::{MESSAGE_TYPE_COUNT, Role, StreamMessageType};

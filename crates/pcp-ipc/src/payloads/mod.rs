@@ -1,0 +1,31 @@
+//! One file for each message: its members as they stand on the wire. `WIRE.md` has the schemas.
+
+mod app_shutdown;
+mod cancel_request;
+mod capability_result;
+mod error_response;
+mod execute_request;
+mod execute_response;
+mod get_manifest;
+mod invoke_capability;
+mod manifest_response;
+mod query_state;
+mod registry_query;
+mod registry_response;
+mod state_response;
+mod validate_params;
+
+pub use app_shutdown::{AppShutdown, AppShutdownAck};
+pub use cancel_request::CancelRequest;
+pub use capability_result::{InvocationFailure, InvocationResult, OperationFailure, OperationResult};
+pub use error_response::ErrorResponse;
+pub use execute_request::{Element, ExecuteRequest, Find, RequestKind, WireIntent};
+pub use execute_response::{AckState, Awaiting, ExecuteResponse};
+pub use get_manifest::GetManifest;
+pub use invoke_capability::{InvokeCapability, PrincipalSummary, WireContext};
+pub use manifest_response::ManifestResponse;
+pub use query_state::QueryState;
+pub use registry_query::{RegistryQuery, RegistryRows};
+pub use registry_response::{AppRow, CapabilityRow, RegistryPage, RegistryResponse};
+pub use state_response::StateResponse;
+pub use validate_params::{ValidateParams, ValidateParamsResponse};
