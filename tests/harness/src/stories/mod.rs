@@ -1,0 +1,9 @@
+//! The stories that ship with the harness, in the order of telling.
+
+mod boot;
+mod poweroff;
+
+use crate::story::Story;
+
+/// Every story. The last one switches the device off.
+pub const ALL: &[Story] = &[boot::STORY, poweroff::STORY];
