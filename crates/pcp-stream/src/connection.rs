@@ -165,6 +165,11 @@ impl FrameWriteHalf {
         encode_with(message_type, &mut self.outgoing, write)
     }
 
+    /// Appends frames that were encoded elsewhere, such as by whoever answers on behalf of this connection.
+    pub fn queue_encoded(&mut self, frames: &[u8]) {
+        self.outgoing.extend_from_slice(frames);
+    }
+
     /// Sends one frame and everything queued before it.
     pub async fn send(
         &mut self,
