@@ -44,6 +44,9 @@ struct Arguments {
     /// Wait this many times as long as usual, on a slow host
     #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20))]
     patience: u32,
+    /// Go on although the device says that it is not ready, to see why
+    #[arg(long, global = true)]
+    unready: bool,
     /// Answer in JSON
     #[arg(long, global = true)]
     json: bool,
@@ -55,7 +58,7 @@ struct Arguments {
 enum Verb {
     /// Boot to ready, print times and memory, switch off
     Boot,
-    /// Type on the console yourself
+    /// See the console from power-on and type on it yourself; Ctrl-] leaves
     Shell,
     /// Run one command on the device; its status is the exit status
     Run {
@@ -88,9 +91,9 @@ pub fn main(stories: &[Story]) -> ExitCode {
 }
 
 fn dispatch(arguments: Arguments, stories: &[Story]) -> Result<i32, Error> {
-    let Arguments { targets, image, bios, board, ssh_key, known_hosts, log, patience, json, verb } =
+    let Arguments { targets, image, bios, board, ssh_key, known_hosts, log, patience, unready, json, verb } =
         arguments;
-    let settings = Settings { image, bios, board, ssh_key, known_hosts, log, patience };
+    let settings = Settings { image, bios, board, ssh_key, known_hosts, log, patience, unready };
     let device = || Device::new(&targets, &settings);
     match verb {
         Verb::Boot => verbs::boot::boot(device()?, json),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::expect::Expect;
 use crate::story::Need;
 use crate::target::qemu::{BootReport, Machine, Qemu};
 use crate::target::serial::{self, ConsoleShell, SerialAddress};
@@ -91,6 +92,7 @@ pub struct Device {
     ssh_answered: bool,
     log: Option<File>,
     patience: u32,
+    unready: bool,
 }
 
 impl Device {
@@ -111,6 +113,7 @@ impl Device {
             ssh_answered: false,
             log: log.transpose()?,
             patience: settings.patience.max(1),
+            unready: settings.unready,
         };
         let twice =
             || Error::Usage("give one target for the console and one for SSH, not two of a kind".to_owned());
@@ -156,7 +159,8 @@ impl Device {
     pub fn reach_ready(&mut self) -> Result<BootReport, Error> {
         if let Some(qemu) = &self.qemu {
             if self.machine.is_none() {
-                let (machine, console, report) = qemu.boot(self.log()?, self.patience)?;
+                let (mut machine, console) = qemu.start(self.log()?)?;
+                let report = machine.boot(&console, self.patience, self.unready)?;
                 let ssh = SshShell::new(machine.ssh_address(), qemu.ssh_key(), HostKeys::Throwaway);
                 // Before the machine is kept: one without a shell is of no use to anybody and goes at once.
                 self.console = Some(ConsoleShell::wake(console, self.patient(WAKE_LIMIT))?);
@@ -168,6 +172,7 @@ impl Device {
         let answer = self.shell()?.run("pcp-cli ping", COMMAND_LIMIT)?;
         match answer.status {
             0 => Ok(BootReport::default()),
+            _ if self.unready => Ok(BootReport::default()),
             _ => Err(Error::NotReady(format!("pcp-cli ping: {}", answer.output))),
         }
     }
@@ -186,6 +191,19 @@ impl Device {
             }
         }
         self.console.as_mut().ok_or(Error::Absent("console"))
+    }
+
+    /// The console for a person: from the first word of the firmware on if the machine is emulated, which is
+    /// switched on for it and has to be kept as long as the console is used.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] if no target has a console; those of opening it.
+    pub fn raw_console(&mut self) -> Result<(Option<Machine>, Expect), Error> {
+        match (&self.qemu, &self.serial) {
+            (Some(qemu), _) => qemu.start(self.log()?).map(|(machine, console)| (Some(machine), console)),
+            (None, Some(address)) => serial::open(address, self.log()?).map(|console| (None, console)),
+            (None, None) => Err(Error::Absent("console")),
+        }
     }
 
     /// The operator's shell over SSH.

@@ -54,11 +54,16 @@ impl Lab {
     }
 
     fn device(&self) -> Device {
-        let settings = Settings {
+        self.device_with(|_| {})
+    }
+
+    fn device_with(&self, change: impl FnOnce(&mut Settings)) -> Device {
+        let mut settings = Settings {
             image: Some(self.path("image.img")),
             board: Some(self.path("board.conf")),
             ..Settings::default()
         };
+        change(&mut settings);
         Device::new(&[Target::Qemu], &settings).unwrap()
     }
 }
@@ -107,6 +112,32 @@ fn a_boot_that_fails_says_what_the_device_said() {
         assert!(device.machine().is_none());
         device.close().unwrap();
     }
+}
+
+#[test]
+fn a_device_that_is_not_ready_can_be_looked_at_all_the_same() {
+    let lab = Lab::new(&GOOD.replace("PCP-READY", "PCP-NOT-READY"));
+    let mut device = lab.device_with(|settings| settings.unready = true);
+    assert_eq!(device.reach_ready().unwrap().marks.last().unwrap().name, "not ready");
+    assert_eq!(device.root().unwrap().check("echo why").unwrap(), "why");
+    device.close().unwrap();
+}
+
+#[test]
+fn a_person_gets_the_console_from_the_first_word_on() {
+    let lab = Lab::new(GOOD);
+    let mut device = lab.device();
+    let (machine, console) = device.raw_console().unwrap();
+    let (keys, mut person) = std::os::unix::net::UnixStream::pair().unwrap();
+    std::io::Write::write_all(&mut person, b"\rpoweroff\r").unwrap();
+    let mut screen = Vec::new();
+
+    assert!(!console.attach(keys, &mut screen).unwrap(), "the device ends the line");
+
+    let screen = String::from_utf8(screen).unwrap();
+    assert!(screen.contains("U-Boot") && screen.contains("reboot: Power down"), "{screen}");
+    drop((person, machine));
+    device.close().unwrap();
 }
 
 #[test]

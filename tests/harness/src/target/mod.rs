@@ -58,6 +58,8 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// How many times as long as usual to wait: 1, or more on a slow host.
     pub patience: u32,
+    /// Whether a device that says that it is not ready is used all the same.
+    pub unready: bool,
 }
 
 #[cfg(test)]

@@ -35,8 +35,10 @@ const POWER_DOWN: &str = "reboot: Power down";
 /// What the console says on the way up, with the name of the mark.
 const MARKS: [(&str, &str); 3] =
     [("U-Boot 20", "firmware"), ("Starting kernel", "kernel"), ("PCP-READY", "ready")];
+/// What it says when it is up and does not work.
+const NOT_READY: &str = "PCP-NOT-READY";
 /// What it says when it will not come up.
-const FAILURES: [&str; 2] = ["PCP-NOT-READY", "Kernel panic"];
+const PANIC: &str = "Kernel panic";
 
 /// The emulated board, from the `KEY="value"` lines of `board.conf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,27 +172,17 @@ impl Qemu {
         self.ssh_key.clone()
     }
 
-    /// Boots to the ready mark. A second boot of the same run sees what the first one wrote.
+    /// Switches the machine on. A second time in the same run it sees what it wrote the first time.
     ///
     /// # Errors
-    /// [`Error::NotReady`] with what the device says, [`Error::Timeout`], [`Error::Ended`] with the emulator's
-    /// complaint.
-    pub fn boot(&self, log: Option<File>, patience: u32) -> Result<(Machine, Expect, BootReport), Error> {
+    /// [`Error::MissingTool`], [`Error::Io`].
+    pub fn start(&self, log: Option<File>) -> Result<(Machine, Expect), Error> {
         let ssh_port = free_port()?;
         let overlay = self.folder.path().join("overlay.qcow2");
         let started = Instant::now();
-        let (process, output, input) =
-            Process::start(self.board.command(&overlay, &self.bios, ssh_port), QEMU_PACKAGE)?;
-        let mut machine = Machine { process, ssh_port };
-        let console = Expect::new(output, input, log);
-        match watch(&machine, &console, started, BOOT_LIMIT.saturating_mul(patience)) {
-            Ok(report) => Ok((machine, console, report)),
-            Err(Error::Ended { what, seen }) => {
-                machine.process.wait(EXIT_LIMIT)?;
-                Err(Error::Ended { what, seen: format!("{seen}\n{}", machine.process.complaint()) })
-            }
-            Err(error) => Err(error),
-        }
+        let command = self.board.command(&overlay, &self.bios, ssh_port);
+        let (process, output, input) = Process::start(command, QEMU_PACKAGE)?;
+        Ok((Machine { process, ssh_port, started }, Expect::new(output, input, log)))
     }
 
     /// Checks that the image is what it was.
@@ -223,7 +215,7 @@ pub struct BootReport {
 /// A point on the way up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mark {
-    /// `firmware`, `kernel` or `ready`.
+    /// `firmware`, `kernel`, `ready` or `not ready`.
     pub name: &'static str,
     /// Seconds since power.
     pub wall_s: f64,
@@ -231,39 +223,57 @@ pub struct Mark {
     pub cpu_s: Option<f64>,
 }
 
-fn watch(
-    machine: &Machine,
-    console: &Expect,
-    started: Instant,
-    limit: Duration,
-) -> Result<BootReport, Error> {
-    let texts: Vec<&str> = MARKS.iter().map(|(text, _)| *text).chain(FAILURES).collect();
-    let deadline = started + limit;
-    let mut report = BootReport::default();
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let found = console.expect("PCP-READY on the console", &texts, left)?;
-        let Some((_, name)) = MARKS.get(found.index) else {
-            let rest = console.expect("end of the line", &["\n"], LINE_LIMIT).map(|line| plain(&line.before));
-            let reason = format!("{}{}", texts[found.index], rest.unwrap_or_default());
-            return Err(Error::NotReady(reason.trim_end().to_owned()));
-        };
-        let (wall_s, cpu_s) = (started.elapsed().as_secs_f64(), machine.process.cpu_seconds());
-        report.marks.push(Mark { name, wall_s, cpu_s });
-        if *name == "ready" {
-            return Ok(report);
-        }
-    }
-}
-
 /// A machine that is on.
 #[derive(Debug)]
 pub struct Machine {
     process: Process,
     ssh_port: u16,
+    started: Instant,
 }
 
 impl Machine {
+    /// Follows the console up to the ready mark. With `unready` a device that says that it is not ready is taken
+    /// as it is, for somebody who wants to see why.
+    ///
+    /// # Errors
+    /// [`Error::NotReady`] with what the device says, [`Error::Timeout`], [`Error::Ended`] with the emulator's
+    /// complaint.
+    pub fn boot(&mut self, console: &Expect, patience: u32, unready: bool) -> Result<BootReport, Error> {
+        match self.watch(console, BOOT_LIMIT.saturating_mul(patience), unready) {
+            Err(Error::Ended { what, seen }) => {
+                self.process.wait(EXIT_LIMIT)?;
+                Err(Error::Ended { what, seen: format!("{seen}\n{}", self.process.complaint()) })
+            }
+            other => other,
+        }
+    }
+
+    fn watch(&self, console: &Expect, limit: Duration, unready: bool) -> Result<BootReport, Error> {
+        let texts: Vec<&str> = MARKS.iter().map(|(text, _)| *text).chain([NOT_READY, PANIC]).collect();
+        let deadline = self.started + limit;
+        let mut report = BootReport::default();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let found = console.expect("PCP-READY on the console", &texts, left)?;
+            let name = match MARKS.get(found.index) {
+                Some((_, name)) => name,
+                None if unready && texts[found.index] == NOT_READY => "not ready",
+                None => {
+                    let rest = console
+                        .expect("end of the line", &["\n"], LINE_LIMIT)
+                        .map(|line| plain(&line.before));
+                    let reason = format!("{}{}", texts[found.index], rest.unwrap_or_default());
+                    return Err(Error::NotReady(reason.trim_end().to_owned()));
+                }
+            };
+            let (wall_s, cpu_s) = (self.started.elapsed().as_secs_f64(), self.process.cpu_seconds());
+            report.marks.push(Mark { name, wall_s, cpu_s });
+            if name.ends_with("ready") {
+                return Ok(report);
+            }
+        }
+    }
+
     /// Where its SSH server is reached from this host.
     #[must_use]
     pub fn ssh_address(&self) -> SshAddress {

@@ -9,15 +9,18 @@ use crate::device::Device;
 use crate::error::Error;
 
 pub(crate) fn shell(mut device: Device) -> Result<i32, Error> {
-    let console = device.root()?.console();
+    let (machine, console) = device.raw_console()?;
     eprintln!("connected; leave with Ctrl-]");
-    console.send(b"\r")?;
+    if machine.is_none() {
+        // A device that is up has said its prompt already.
+        console.send(b"\r")?;
+    }
     let restore = raw_terminal()?;
     let left = console.attach(io::stdin(), &mut io::stdout());
     drop(restore);
     eprintln!();
-    let left = left?;
-    let emulated = device.machine().is_some();
+    let (left, emulated) = (left?, machine.is_some());
+    drop(machine);
     device.close()?;
     eprintln!(
         "{}",
