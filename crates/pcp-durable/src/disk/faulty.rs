@@ -9,6 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Disk, DiskFile};
 
+mod power;
+
+use power::Dice;
+
 /// What the chosen call does instead of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -111,7 +115,7 @@ impl FaultyDisk {
     /// The disk as a power cut may leave it. Same seed, same image.
     #[must_use]
     pub fn after_power_loss(&self, seed: u64) -> Self {
-        let mut dice = Dice(seed ^ 0x9e37_79b9_7f4a_7c15);
+        let mut dice = Dice::new(seed);
         let mut files = BTreeMap::new();
         let state = self.lock();
         for (name, file) in &state.files {
@@ -129,64 +133,6 @@ impl FaultyDisk {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl FileState {
-    fn settled(content: Vec<u8>) -> Self {
-        Self { durable: content.clone(), reserved: content.len(), entered: true, live: content }
-    }
-
-    /// The durable prefix and some of what followed: nothing, a prefix, or scattered blocks with
-    /// zeros between them (a size written before its data).
-    fn survivor(&self, dice: &mut Dice) -> Vec<u8> {
-        let synced = self.durable.len();
-        let appended = self.live.get(..synced) == Some(&self.durable[..]);
-        if !appended {
-            // Cut back without a sync: either view may come back.
-            return if dice.one_in(2) { self.durable.clone() } else { self.live.clone() };
-        }
-        let rest = self.live.len() - synced;
-        let mut image = self.live.clone();
-        match dice.below(4) {
-            0 => image.truncate(synced),
-            1 => image.truncate(synced + dice.below(rest + 1)),
-            way => {
-                let block = [1, 64, 512, 4096][dice.below(4)];
-                let keep_one_in = if way == 2 { 2 } else { 4 };
-                // Blocks are aligned in the file, as the medium's are.
-                let mut at = synced;
-                while at < image.len() {
-                    let end = image.len().min((at / block + 1) * block);
-                    if !dice.one_in(keep_one_in) {
-                        image[at..end].fill(0);
-                    }
-                    at = end;
-                }
-                image.truncate(synced + dice.below(rest + 1));
-            }
-        }
-        image
-    }
-}
-
-/// xorshift64*: repeatable, and one dependency fewer.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() >> 33).unwrap_or(0) % limit.max(1)
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
     }
 }
 

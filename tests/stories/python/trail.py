@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Checks PCP audit trails by the text of FORMAT.md alone, sharing no code with the program that writes them.
+
+usage: trail.py DIR     check the three trails of an audit directory
+       trail.py FILE    check one journal file
+
+Prints one JSON object per trail. Exit 0: all whole, 11: one is broken, 12: one could not be read, 2: usage.
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+import zlib
+
+TRAILS = ("application", "compositor", "system")
+MAX_LINE = 64 * 1024
+ENVELOPE = re.compile(
+    rb'\{"seq":(0|[1-9][0-9]*),"prev":"([0-9a-f]{64})","synced":(0|[1-9][0-9]*),.*"\}', re.DOTALL
+)
+TAIL = re.compile(rb',"crc":"([0-9a-f]{8})"\}\Z')
+
+
+class Broken(Exception):
+    """Names the first bad line."""
+
+    def __init__(self, file, line, offset, why):
+        super().__init__(why)
+        self.facts = {"file": file, "line": line, "offset": offset, "why": why}
+
+
+def segments(directory, trail):
+    """The trail's files in order; the numbers have no gap."""
+    shape = re.compile(re.escape(trail) + r"\.(\d{6,})\.jsonl\Z")
+    found = {int(m[1]): name for name in os.listdir(directory) if (m := shape.match(name))}
+    for number in range(1, max([*found, 1]) + 1):
+        name = f"{trail}.{number:06}.jsonl"
+        if found.get(number) != name:
+            raise Broken(name, 0, 0, "segment is missing")
+        yield os.path.join(directory, name)
+
+
+def fault(line, seq, prev):
+    """What is wrong with a line that should have this number and predecessor; None if nothing is."""
+    if len(line) >= MAX_LINE:
+        return "longer than the limit"
+    head, tail = ENVELOPE.match(line), TAIL.search(line)
+    if not head or not tail:
+        return "shape"
+    if zlib.crc32(line[: tail.start()]) != int(tail[1], 16):
+        return "checksum"
+    if int(head[1]) != seq:
+        return "sequence"
+    if head[2].decode() != prev:
+        return "chain"
+    if int(head[3]) >= seq:
+        return "mark"
+    try:
+        json.loads(line.decode("utf-8"))
+    except ValueError as error:
+        return f"not JSON: {error}"
+    return None
+
+
+def check(paths, adopt=False):
+    """Walks the files of one trail; gives the number of lines and the hash of the last one."""
+    seq, prev, lines = 0, "0" * 64, 0
+    for path in paths:
+        offset = 0
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                name = os.path.basename(path)
+                if not line.endswith(b"\n"):
+                    raise Broken(name, number, offset, "unfinished")
+                line = line[:-1]
+                if adopt and (head := ENVELOPE.match(line)) and int(head[1]) > 1:
+                    seq, prev = int(head[1]) - 1, head[2].decode()
+                adopt = False
+                if why := fault(line, seq + 1, prev):
+                    raise Broken(name, number, offset, why)
+                seq, prev, lines = seq + 1, hashlib.sha256(line).hexdigest(), lines + 1
+                offset += len(line) + 1
+    return {"lines": lines, "seq": seq, "head": prev}
+
+
+def main(arguments):
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    target = arguments[0]
+    if os.path.isdir(target):
+        jobs = [(trail, lambda trail=trail: check(segments(target, trail))) for trail in TRAILS]
+    else:
+        jobs = [(os.path.basename(target), lambda: check([target], adopt=True))]
+    code = 0
+    for trail, job in jobs:
+        try:
+            result = {"trail": trail, "ok": True, **job()}
+        except Broken as broken:
+            result, code = {"trail": trail, "ok": False, **broken.facts}, 11
+        except OSError as error:
+            result, code = {"trail": trail, "ok": None, "why": str(error)}, code or 12
+        print(json.dumps(result))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
