@@ -14,8 +14,8 @@ use crate::scan::{Line, Scanner};
 use crate::segment::{self, Segment};
 use crate::tail;
 
-/// A segment is closed when the next line would make it longer: small enough to copy and to check in a
-/// blink, large enough that a year has a few hundred.
+/// A segment is closed when the next line would make it longer: some ten thousand records, small
+/// enough to copy and to check at once.
 pub const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Space kept ahead of the last line, so that a full disk can still be told about (TH-20).

@@ -24,7 +24,7 @@ pub use error::Error;
 pub use journal::{Cut, RESERVE_BYTES, SEGMENT_BYTES};
 pub use json::JsonFault;
 pub use ledger::{MAX_OPERATIONS, MAX_RUNNING, OperationLedger, OperationStatus};
-pub use line::{Chain, Envelope, Hash, LineFault, LineWriter, MAX_LINE_BYTES};
+pub use line::{Chain, Hash, LineFault, LineWriter, Link, MAX_LINE_BYTES};
 pub use offline::{Filter, Show, Shown, status_in_directory, status_in_file};
 pub use record::{Record, RecordCaller, RecordTarget};
 pub use scan::Line;

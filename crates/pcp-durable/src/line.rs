@@ -81,7 +81,7 @@ impl fmt::Display for LineFault {
 
 /// The members every line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Envelope {
+pub struct Link {
     /// Number of the line in its trail, from 1.
     pub seq: u64,
     /// Hash of the line before.
@@ -91,8 +91,8 @@ pub struct Envelope {
     pub synced: u64,
 }
 
-impl Envelope {
-    /// Reads the envelope of a line without its LF and checks shape and checksum, not the chain.
+impl Link {
+    /// Reads the link of a line without its LF and checks shape and checksum, not the chain.
     ///
     /// # Errors
     /// What is wrong with the line.
@@ -129,19 +129,19 @@ impl Chain {
     ///
     /// # Errors
     /// What is wrong with the line; the chain stays where it was.
-    pub fn follow(&mut self, line: &[u8]) -> Result<Envelope, LineFault> {
-        let envelope = Envelope::read(line)?;
+    pub fn follow(&mut self, line: &[u8]) -> Result<Link, LineFault> {
+        let link = Link::read(line)?;
         let expected = self.seq + 1;
-        if envelope.seq != expected {
-            return Err(LineFault::Sequence { expected, found: envelope.seq });
+        if link.seq != expected {
+            return Err(LineFault::Sequence { expected, found: link.seq });
         }
-        if envelope.prev != self.hash {
+        if link.prev != self.hash {
             return Err(LineFault::Chain);
         }
         let text = std::str::from_utf8(line).map_err(|_| LineFault::Text)?;
         json::check(text).map_err(LineFault::Json)?;
-        *self = Self { seq: envelope.seq, hash: hash(line) };
-        Ok(envelope)
+        *self = Self { seq: link.seq, hash: hash(line) };
+        Ok(link)
     }
 }
 
@@ -203,9 +203,9 @@ mod tests {
         assert!(first.starts_with(b"{\"seq\":1,\"prev\":\"0000"));
         assert!(first.ends_with(b"\"}\n"));
 
-        let envelope = chain.follow(&first[..first.len() - 1]).unwrap();
+        let link = chain.follow(&first[..first.len() - 1]).unwrap();
 
-        assert_eq!((envelope.seq, envelope.synced), (1, 0));
+        assert_eq!((link.seq, link.synced), (1, 0));
         assert_eq!(chain, end);
         let (second, _) = line(&chain, |_| {});
         assert_eq!(chain.follow(&second[..second.len() - 1]).unwrap().prev, end.hash);
@@ -256,6 +256,6 @@ mod tests {
         let mut buffer = Vec::with_capacity(MAX_LINE_BYTES);
         LineWriter::begin(&mut buffer, MAX_LINE_BYTES, &Chain::default(), 1).seal().unwrap();
 
-        assert_eq!(Envelope::read(&buffer[..buffer.len() - 1]), Err(LineFault::Shape));
+        assert_eq!(Link::read(&buffer[..buffer.len() - 1]), Err(LineFault::Shape));
     }
 }

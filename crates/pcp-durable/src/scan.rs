@@ -7,7 +7,7 @@ use std::io;
 
 use crate::Error;
 use crate::disk::{Disk, DiskFile};
-use crate::line::{Chain, Envelope, LineFault, MAX_LINE_BYTES};
+use crate::line::{Chain, LineFault, Link, MAX_LINE_BYTES};
 use crate::segment::Segment;
 
 /// Read buffer: the longest line and as much again, so that a line is always contiguous.
@@ -25,7 +25,7 @@ pub struct Line<'a> {
     /// The text without its LF.
     pub bytes: &'a [u8],
     /// The members every line has.
-    pub envelope: Envelope,
+    pub link: Link,
     /// SHA-256 of `bytes`.
     pub hash: [u8; 32],
 }
@@ -127,14 +127,14 @@ impl<'d> Scanner<'d> {
     fn check(&mut self, length: usize) -> Result<Option<Line<'_>>, Error> {
         let (start, end) = (self.start, self.start + length);
         if self.adopt {
-            let envelope = Envelope::read(&self.buffer[start..end]).map_err(|fault| self.damaged(fault))?;
-            if envelope.seq > 1 {
-                self.chain = Chain { seq: envelope.seq - 1, hash: envelope.prev };
+            let link = Link::read(&self.buffer[start..end]).map_err(|fault| self.damaged(fault))?;
+            if link.seq > 1 {
+                self.chain = Chain { seq: link.seq - 1, hash: link.prev };
             }
             self.adopt = false;
         }
         let followed = self.chain.follow(&self.buffer[start..end]);
-        let envelope = followed.map_err(|fault| self.damaged(fault))?;
+        let link = followed.map_err(|fault| self.damaged(fault))?;
         self.start = end + 1;
         let hash = self.chain.hash;
         let Some(current) = &mut self.current else { return Ok(None) };
@@ -142,7 +142,7 @@ impl<'d> Scanner<'d> {
         current.number += 1;
         current.offset += length as u64 + 1;
         let bytes = &self.buffer[start..end];
-        Ok(Some(Line { file: &current.name, number: current.number, offset, bytes, envelope, hash }))
+        Ok(Some(Line { file: &current.name, number: current.number, offset, bytes, link, hash }))
     }
 
     fn open_next(&mut self) -> Result<bool, Error> {

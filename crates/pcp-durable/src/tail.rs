@@ -7,7 +7,7 @@
 use std::io;
 
 use crate::disk::DiskFile;
-use crate::line::{Envelope, MAX_LINE_BYTES};
+use crate::line::{Link, MAX_LINE_BYTES};
 use crate::scan::read_at;
 
 /// Whether the bytes from `offset` on, where line `seq` should begin, may be cut off.
@@ -21,8 +21,8 @@ pub(crate) fn is_torn(file: &dyn DiskFile, offset: u64, seq: u64) -> io::Result<
             Some(Piece { zeros: true, .. }) => hole = true,
             Some(Piece { too_long: true, .. }) => return Ok(false),
             Some(Piece { finished: false, .. }) => {}
-            Some(Piece { finished: true, .. }) => match Envelope::read(&pieces.piece) {
-                Ok(envelope) if hole && envelope.seq > seq && envelope.synced < seq => {}
+            Some(Piece { finished: true, .. }) => match Link::read(&pieces.piece) {
+                Ok(link) if hole && link.seq > seq && link.synced < seq => {}
                 _ => return Ok(false),
             },
         }

@@ -53,7 +53,7 @@ fn every_change_to_every_line_of_a_200_line_file_is_noticed_and_names_the_first_
 
     for at in 0..200 {
         let mut changed: Vec<(&str, Vec<Vec<u8>>, usize)> = Vec::new();
-        for byte in [0, 7, 30, good[at].len() / 2, good[at].len() - 3] {
+        for byte in [7, good[at].len() / 2, good[at].len() - 3] {
             let mut lines = good.clone();
             lines[at][byte] ^= 1;
             changed.push(("modified", lines, at));

@@ -16,7 +16,7 @@ import zlib
 
 TRAILS = ("application", "compositor", "system")
 MAX_LINE = 64 * 1024
-ENVELOPE = re.compile(
+LINK = re.compile(
     rb'\{"seq":(0|[1-9][0-9]*),"prev":"([0-9a-f]{64})","synced":(0|[1-9][0-9]*),.*"\}', re.DOTALL
 )
 TAIL = re.compile(rb',"crc":"([0-9a-f]{8})"\}\Z')
@@ -45,7 +45,7 @@ def fault(line, seq, prev):
     """What is wrong with a line that should have this number and predecessor; None if nothing is."""
     if len(line) >= MAX_LINE:
         return "longer than the limit"
-    head, tail = ENVELOPE.match(line), TAIL.search(line)
+    head, tail = LINK.match(line), TAIL.search(line)
     if not head or not tail:
         return "shape"
     if zlib.crc32(line[: tail.start()]) != int(tail[1], 16):
@@ -74,7 +74,7 @@ def check(paths, adopt=False):
                 if not line.endswith(b"\n"):
                     raise Broken(name, number, offset, "unfinished")
                 line = line[:-1]
-                if adopt and (head := ENVELOPE.match(line)) and int(head[1]) > 1:
+                if adopt and (head := LINK.match(line)) and int(head[1]) > 1:
                     seq, prev = int(head[1]) - 1, head[2].decode()
                 adopt = False
                 if why := fault(line, seq + 1, prev):

@@ -8,7 +8,7 @@ use super::Shared;
 use super::state::State;
 use crate::Error;
 use crate::journal::{Cause, Journal};
-use crate::line::{Chain, Envelope, hash};
+use crate::line::{Chain, Link, hash};
 
 /// What the thread knows of one trail.
 #[derive(Debug)]
@@ -216,6 +216,6 @@ fn fence(cause: Cause) -> Error {
 fn last_line(lines: &[u8]) -> Option<Chain> {
     let lines = lines.strip_suffix(b"\n")?;
     let line = lines.rsplit(|byte| *byte == b'\n').next()?;
-    let envelope = Envelope::read(line).ok()?;
-    Some(Chain { seq: envelope.seq, hash: hash(line) })
+    let link = Link::read(line).ok()?;
+    Some(Chain { seq: link.seq, hash: hash(line) })
 }
