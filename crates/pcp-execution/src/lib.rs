@@ -1,1 +1,21 @@
-//! Being written.
+//! The order in which an intent becomes a record.
+//!
+//! One pipeline: classify, resolve, permit, plan, claim, dispatch, verify, record. Each stage consumes the
+//! value that the stage before it made, so that no effect can happen without a permission and a synced claim
+//! . It does not know sockets (`pcp-daemon` does) or files (`pcp-durable` does).
+//! Start with [`ExecutionPipeline::execute`].
+
+mod config;
+mod facts;
+pub mod json_schema;
+mod pipeline;
+mod redact;
+mod result;
+mod schema;
+mod stages;
+
+pub use config::PipelineConfig;
+pub use pipeline::{ExecutionPipeline, Ports, Request};
+pub use redact::MAX_RECORDED_PARAMETERS_BYTES;
+pub use result::{ExecutionResult, Plan, Scratch};
+pub use schema::{InvalidParameters, MAX_COMPILED_SCHEMAS, MAX_DEPTH, MAX_NODES, ParameterSchemas};

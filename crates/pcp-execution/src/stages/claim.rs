@@ -1,0 +1,87 @@
+//! Stage 5, first half: the durable intent record, which is also the ledger's claim.
+//! Nothing reaches the world before it is on stable storage.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use pcp_core::{
+    AuditLogger, ClaimState, Durability, ErrorCode, OperationClaims, OperationId, RecordKind, Stage,
+    Terminal, Trail,
+};
+
+use super::Refusal;
+use super::plan::Planned;
+use super::record::entry;
+use crate::facts::Facts;
+
+/// What the record and the index of claims are.
+#[derive(Clone, Copy)]
+pub(crate) struct Records<'p> {
+    pub(crate) audit: &'p dyn AuditLogger,
+    pub(crate) claims: &'p dyn OperationClaims,
+}
+
+/// Claimed, or a read that has nothing to claim. Only this can be dispatched.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    pub(super) planned: Planned,
+}
+
+/// A claim that was not made.
+#[derive(Debug)]
+pub(crate) enum NotClaimed {
+    /// It was refused.
+    Refused(Refusal),
+    /// The same operation already ended.
+    Ended(Terminal),
+}
+
+/// Binds the operation id and waits until the intent record is durable.
+pub(crate) async fn claim(
+    planned: Planned,
+    operation: OperationId,
+    records: Records<'_>,
+    moment: (u64, Duration),
+    params: &str,
+    facts: &mut Facts<'_>,
+) -> Result<Claimed, NotClaimed> {
+    if planned.is_read {
+        return Ok(Claimed { planned });
+    }
+    let refuse = |code, message: String| NotClaimed::Refused(Refusal::new(Stage::Execute, code, message));
+    match records.claims.begin(operation, facts.action_hash) {
+        ClaimState::Fresh => {}
+        ClaimState::Ended(terminal) => return Err(NotClaimed::Ended(terminal)),
+        ClaimState::Running => {
+            return Err(refuse(ErrorCode::Conflict, format!("operation {operation} is still under way")));
+        }
+        ClaimState::Conflict => {
+            let message = format!("operation {operation} was already claimed with another action hash");
+            return Err(refuse(ErrorCode::Conflict, message));
+        }
+        ClaimState::Full { limit } => {
+            let message = format!("{limit} operations are under way, the limit; this one was not started");
+            return Err(refuse(ErrorCode::LimitReached, message));
+        }
+    }
+    let (wall_ms, budget) = moment;
+    let record = entry(RecordKind::Intent, operation, wall_ms, params, facts, None);
+    let ticket = records.audit.append(&record, Durability::Durable).map_err(|error| {
+        records.claims.forget(operation);
+        refuse(ErrorCode::AuditUnavailable, format!("{error}; nothing was done"))
+    })?;
+    facts.claimed = true;
+    debug_assert_eq!(ticket.trail, Trail::from(planned.capability.domain));
+    match tokio::time::timeout(budget, poll_fn(|cx| records.audit.poll_durable(&ticket, cx))).await {
+        Ok(Ok(())) => Ok(Claimed { planned }),
+        Ok(Err(error)) => Err(refuse(ErrorCode::AuditUnavailable, format!("{error}; nothing was done"))),
+        Err(_) => {
+            let message = format!(
+                "stage execute overran its budget of {} ms waiting for the intent record; nothing was done",
+                budget.as_millis()
+            );
+            let refusal = Refusal::new(Stage::Execute, ErrorCode::Timeout, message);
+            Err(NotClaimed::Refused(Refusal { timed_out: true, ..refusal }))
+        }
+    }
+}
