@@ -1,0 +1,201 @@
+//! The daemon, from configuration to exit: the order of S0, step by step.
+
+use std::cell::RefCell;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::unistd::Group;
+use pcp_core::{Clock, PermissionEngine, PermissionStore};
+use pcp_durable::AuditLog;
+use pcp_execution::{ExecutionPipeline, Ports};
+use pcp_registry::InMemoryRegistry;
+use pcp_stream::{Connection, PeerIdentity, SocketAccess, StreamServer};
+use pcp_trust::{Keyring, PrincipalTable};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::LocalSet;
+use tracing::{info, warn};
+
+use crate::config::Config;
+use crate::detection::register_apps;
+use crate::dispatch::SocketDispatcher;
+use crate::error::Error;
+use crate::ipc::{Admission, serve};
+
+/// What open connections get to finish what they began, once the daemon is told to end.
+const GRACE: Duration = Duration::from_millis(1_500);
+/// Pause after a failed accept: out of file descriptors is no reason to spin (T-12).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What every session shares. It lives on the decision thread, so that nothing here needs a lock.
+pub struct Core {
+    /// The configuration.
+    pub config: Config,
+    /// Who may ask, and which applications there are.
+    pub table: PrincipalTable,
+    /// What can be done.
+    pub registry: Arc<InMemoryRegistry>,
+    /// The trails.
+    pub audit: Arc<AuditLog>,
+    /// The one way to an effect.
+    pub pipeline: ExecutionPipeline<SocketDispatcher>,
+    /// Who is connected how often.
+    pub admission: RefCell<Admission>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Whether the kernel pins peers.
+    pub peers_are_pinned: bool,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    pub(crate) fn now_us(&self) -> u64 {
+        self.clock.monotonic_us()
+    }
+}
+
+/// An assembled daemon: bound, and not yet serving.
+#[derive(Debug)]
+pub struct Daemon {
+    core: Rc<Core>,
+    server: StreamServer,
+}
+
+impl Daemon {
+    /// Assembles everything and binds the socket last, so that whoever can connect is served. The clock is a
+    /// seam: the shipped daemon hands in the machine's.
+    ///
+    /// # Errors
+    /// [`Error`] names the part.
+    pub fn assemble(config: Config, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let table =
+            PrincipalTable::load(&config.paths.principals, &config.paths.apps, config.identity.files_owner);
+        for problem in table.problems() {
+            warn!(%problem, "a principal file does not count");
+        }
+        let audit = open_audit(&config, &*clock)?;
+        info!("1 registry");
+        let registry = Arc::new(InMemoryRegistry::new());
+        info!("4 native");
+        let keyring = Keyring::new(&config.paths.trusted_keys, config.identity.files_owner);
+        info!("7 detection pipeline");
+        let apps = register_apps(&table, &keyring, config.identity.files_owner, &registry);
+        let (capabilities, _) = registry.len();
+        info!(applications = apps.len(), capabilities, "applications registered");
+        info!("9 ipc handler and dispatcher");
+        let dispatcher = SocketDispatcher::new(&table, &config.paths.sockets);
+        let ports = Ports {
+            registry: registry.clone(),
+            permissions: Arc::new(PermissionEngine::new(PermissionStore::with_defaults())),
+            audit: audit.clone(),
+            claims: audit.ledger().clone(),
+            clock: clock.clone(),
+        };
+        let pipeline = ExecutionPipeline::new(ports, dispatcher, (&config.pipeline).into());
+        let admission = RefCell::new(Admission::new(config.limits.clone()));
+        let access = socket_access(&config)?;
+        let server = StreamServer::bind(&config.paths.socket(), access)?;
+        info!(socket = %server.path().display(), "10 bound");
+        let peers_are_pinned = peers_are_pinned();
+        let core = Core { config, table, registry, audit, pipeline, admission, clock, peers_are_pinned };
+        Ok(Self { core: Rc::new(core), server })
+    }
+
+    /// Serves until SIGTERM or SIGINT, then lets open connections finish and flushes the trails.
+    ///
+    /// # Errors
+    /// [`Error`] when signals cannot be taken or the trails cannot be flushed.
+    pub async fn run(self) -> Result<(), Error> {
+        let Self { core, server } = self;
+        let system = |what| move |error| Error::System { what, error };
+        let mut terminate = signal(SignalKind::terminate()).map_err(system("take SIGTERM"))?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(system("take SIGINT"))?;
+        let sessions = LocalSet::new();
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        info!("11 serving");
+        let reason = sessions
+            .run_until(async {
+                loop {
+                    tokio::select! {
+                        _ = terminate.recv() => break "SIGTERM",
+                        _ = interrupt.recv() => break "SIGINT",
+                        accepted = server.accept() => accept(&core, accepted).await,
+                    }
+                }
+            })
+            .await;
+        info!(reason, "ending");
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        drop(server);
+        let _ = tokio::time::timeout(GRACE, idle(&sessions, &core)).await;
+        drop(sessions);
+        core.audit
+            .flush()
+            .map_err(|error| Error::Audit { path: core.config.paths.audit(), why: error.to_string() })?;
+        info!("ended");
+        Ok(())
+    }
+}
+
+async fn accept(core: &Rc<Core>, accepted: Result<Connection, pcp_stream::ProtocolError>) {
+    match accepted {
+        Ok(connection) => {
+            tokio::task::spawn_local(serve(core.clone(), connection));
+        }
+        Err(error) => {
+            warn!(%error, "a connection was not accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
+    }
+}
+
+/// Waits until no operation is under way; connections that only wait for requests hold nothing up.
+async fn idle(sessions: &LocalSet, core: &Rc<Core>) {
+    let pause = Duration::from_millis(10);
+    sessions
+        .run_until(async {
+            while core.pipeline.under_way() > 0 {
+                tokio::time::sleep(pause).await;
+            }
+        })
+        .await;
+}
+
+fn open_audit(config: &Config, clock: &dyn Clock) -> Result<Arc<AuditLog>, Error> {
+    let path = config.paths.audit();
+    let fault = |why: String| Error::Audit { path: path.clone(), why };
+    let (log, recovery) = AuditLog::open(&path, clock.wall_ms()).map_err(|error| fault(error.to_string()))?;
+    for cut in &recovery.cuts {
+        warn!(?cut, "a torn record at the end of a trail was cut off");
+    }
+    if !recovery.unknown.is_empty() {
+        warn!(
+            operations = recovery.unknown.len(),
+            "operations were under way at the last end: their outcome is unknown"
+        );
+    }
+    info!(records = recovery.records, "0 audit trails");
+    Ok(Arc::new(log))
+}
+
+fn socket_access(config: &Config) -> Result<SocketAccess, Error> {
+    let Some(name) = &config.identity.clients_group else { return Ok(SocketAccess::Owner) };
+    if let Ok(gid) = name.parse() {
+        return Ok(SocketAccess::Group(gid));
+    }
+    match Group::from_name(name) {
+        Ok(Some(group)) => Ok(SocketAccess::Group(group.gid.as_raw())),
+        Ok(None) => Err(Error::NoGroup(name.clone())),
+        Err(errno) => Err(Error::System { what: "look up identity.clients_group", error: errno.into() }),
+    }
+}
+
+fn peers_are_pinned() -> bool {
+    UnixStream::pair().is_ok_and(|(one, _other)| PeerIdentity::of(&one).is_ok_and(|peer| peer.is_pinned()))
+}

@@ -1,0 +1,76 @@
+//! What the daemon knows of its own health, as checks with a next step each.
+
+use pcp_core::{CapabilityRegistry, DetectionMethod, Trail};
+use serde_json::{Value, json};
+
+use crate::daemon::Core;
+
+/// One check of the report.
+fn check(name: &str, state: &str, detail: impl Into<String>, fix: Option<&str>) -> Value {
+    json!({ "name": name, "state": state, "detail": detail.into(), "fix": fix })
+}
+
+/// The report: `{"checks":[{"name","state","detail","fix"}]}`; a state is `ok`, `warning`, `problem` or `absent`.
+pub(crate) fn report(core: &Core) -> Value {
+    let mut checks = vec![audit(core), pins(core)];
+    checks.extend(core.table.problems().iter().map(|error| {
+        check("principals", "problem", error.to_string(), Some("mend the file and restart the daemon"))
+    }));
+    if core.table.problems().is_empty() {
+        let (principals, apps) = (core.table.principals().count(), core.table.apps().count());
+        checks.push(check("principals", "ok", format!("{principals} principals, {apps} applications"), None));
+    }
+    checks.extend(applications(core));
+    checks.extend(DetectionMethod::ALL.iter().map(|method| adapter(*method)));
+    json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks })
+}
+
+fn audit(core: &Core) -> Value {
+    if let Some(fault) = core.audit.fence() {
+        let fix = "mend the disk and restart the daemon; until then nothing but reads runs";
+        return check("audit", "problem", fault.to_string(), Some(fix));
+    }
+    let counts: Vec<String> =
+        Trail::ALL.iter().map(|trail| format!("{trail} {:?}", core.audit.status(*trail))).collect();
+    check("audit", "ok", counts.join(", "), None)
+}
+
+/// Whether peers are pinned by process descriptor.
+fn pins(core: &Core) -> Value {
+    if core.peers_are_pinned {
+        check("peer identity", "ok", "uid by SO_PEERCRED, process pinned by SO_PEERPIDFD", None)
+    } else {
+        let detail =
+            "this kernel has no SO_PEERPIDFD: a peer's uid is certain, its process is known by number only";
+        check("peer identity", "warning", detail, Some("run a kernel of 6.5 or later"))
+    }
+}
+
+fn applications(core: &Core) -> Vec<Value> {
+    let apps = core.registry.apps();
+    apps.iter()
+        .map(|app| {
+            let name = format!("application {}", app.id);
+            let socket = core.config.paths.sockets.join(format!("{}.sock", app.id));
+            match &app.problem {
+                Some(problem) => check(&name, "problem", &**problem, Some("mend it and restart the daemon")),
+                None if socket.symlink_metadata().is_err() => {
+                    let detail = format!("{} capabilities; it is not running", app.capabilities.len());
+                    check(&name, "warning", detail, Some("start the application"))
+                }
+                None => check(&name, "ok", format!("{} capabilities, running", app.capabilities.len()), None),
+            }
+        })
+        .collect()
+}
+
+/// The four methods with their tiers; those that this build has no adapter for say so.
+fn adapter(method: DetectionMethod) -> Value {
+    let name = format!("{method} (tier {})", method.tier());
+    match method {
+        DetectionMethod::Desktop => check(&name, "ok", "signed manifests of apps.d", None),
+        DetectionMethod::Atspi2 => check(&name, "absent", "atspi2: not built", None),
+        DetectionMethod::Wine => check(&name, "absent", "wine: not built", None),
+        DetectionMethod::Simulated => check(&name, "absent", "simulated: not built", None),
+    }
+}

@@ -1,0 +1,8 @@
+//! The daemon's side of a connection: who it is, how much it may ask, and what answers it.
+
+pub mod handlers;
+pub mod limits;
+pub mod session;
+
+pub use limits::{Admission, TokenBucket};
+pub use session::serve;

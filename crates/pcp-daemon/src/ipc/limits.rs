@@ -1,0 +1,174 @@
+//! Token buckets and connection counts: one peer's appetite is not another's hunger.
+
+use std::collections::HashMap;
+
+use pcp_core::{ErrorCode, PcpError};
+
+use crate::config::Limits;
+
+/// One second of requests may come at once; a client that starts is not punished for starting.
+const BURST_SECONDS: u64 = 1;
+/// An aggregate bucket holds two seconds: several connections start together.
+const UID_BURST_SECONDS: u64 = 2;
+/// A token in the bucket's own unit: micro-tokens, so that slow rates lose nothing to rounding.
+const TOKEN: u64 = 1_000_000;
+
+/// Refills with time, is emptied by requests. Time is an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenBucket {
+    per_second: u64,
+    capacity: u64,
+    level: u64,
+    filled_us: u64,
+}
+
+impl TokenBucket {
+    /// A full bucket of `per_second` tokens for each of `seconds`.
+    #[must_use]
+    pub fn new(per_second: u32, seconds: u64, now_us: u64) -> Self {
+        let capacity = u64::from(per_second) * seconds * TOKEN;
+        Self { per_second: u64::from(per_second), capacity, level: capacity, filled_us: now_us }
+    }
+
+    /// Takes one token; `false` when there is none.
+    pub fn take(&mut self, now_us: u64) -> bool {
+        let passed = now_us.saturating_sub(self.filled_us);
+        // One microsecond brings `per_second` micro-tokens.
+        self.level = self.level.saturating_add(passed.saturating_mul(self.per_second)).min(self.capacity);
+        self.filled_us = now_us.max(self.filled_us);
+        match self.level.checked_sub(TOKEN) {
+            Some(level) => {
+                self.level = level;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Uid {
+    connections: usize,
+    bucket: TokenBucket,
+}
+
+/// Who is connected how often, and how much each uid asks in all. Lives on the decision thread.
+#[derive(Debug)]
+pub struct Admission {
+    limits: Limits,
+    uids: HashMap<u32, Uid>,
+    connections: usize,
+}
+
+impl Admission {
+    /// Nobody is connected.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, uids: HashMap::new(), connections: 0 }
+    }
+
+    /// Counts a connection of `uid` in, or refuses it with the limit.
+    ///
+    /// # Errors
+    /// `limit_reached`.
+    pub fn enter(&mut self, uid: u32, now_us: u64) -> Result<(), PcpError> {
+        let Limits { connections, connections_per_uid, uid_requests_per_second, .. } = self.limits;
+        let refuse = |message: String| {
+            Err(PcpError::new(ErrorCode::LimitReached, message).hint("close a connection first"))
+        };
+        if self.connections >= connections {
+            return refuse(format!("{connections} connections are open, the limit"));
+        }
+        let bucket = TokenBucket::new(uid_requests_per_second, UID_BURST_SECONDS, now_us);
+        let entry = self.uids.entry(uid).or_insert(Uid { connections: 0, bucket });
+        if entry.connections >= connections_per_uid {
+            return refuse(format!("uid {uid} has {connections_per_uid} connections open, the limit"));
+        }
+        entry.connections += 1;
+        self.connections += 1;
+        Ok(())
+    }
+
+    /// Counts a connection out. A uid without connections keeps nothing.
+    pub fn leave(&mut self, uid: u32) {
+        self.connections = self.connections.saturating_sub(1);
+        if let Some(entry) = self.uids.get_mut(&uid) {
+            entry.connections = entry.connections.saturating_sub(1);
+            if entry.connections == 0 {
+                self.uids.remove(&uid);
+            }
+        }
+    }
+
+    /// Takes a token of the uid; a principal with its own rate is held by that alone.
+    pub fn take(&mut self, uid: u32, now_us: u64) -> bool {
+        self.uids.get_mut(&uid).is_some_and(|entry| entry.bucket.take(now_us))
+    }
+
+    /// The bucket of a new connection.
+    #[must_use]
+    pub fn connection_bucket(&self, own_rate: Option<u32>, now_us: u64) -> TokenBucket {
+        TokenBucket::new(own_rate.unwrap_or(self.limits.requests_per_second), BURST_SECONDS, now_us)
+    }
+
+    /// Open connections.
+    #[must_use]
+    pub const fn connections(&self) -> usize {
+        self.connections
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_gives_its_burst_then_its_rate_and_never_more() {
+        let mut bucket = TokenBucket::new(100, 1, 0);
+        assert_eq!((0..300).filter(|_| bucket.take(0)).count(), 100);
+        assert_eq!((0..300).filter(|_| bucket.take(500_000)).count(), 50);
+        assert_eq!((0..300).filter(|_| bucket.take(3_600_000_000)).count(), 100);
+    }
+
+    #[test]
+    fn a_clock_that_stands_or_jumps_back_gives_nothing() {
+        let mut bucket = TokenBucket::new(1, 1, 1_000_000);
+        assert!(bucket.take(1_000_000));
+        assert!(!bucket.take(0) && !bucket.take(1_000_000) && bucket.take(2_000_000));
+    }
+
+    #[test]
+    fn slow_rates_lose_nothing_to_rounding() {
+        let mut bucket = TokenBucket::new(3, 1, 0);
+        while bucket.take(0) {}
+        let taken = (1..=1_000_000_u64).step_by(7).filter(|now| bucket.take(*now)).count();
+        assert_eq!(taken, 3, "one second at three a second, asked every seven microseconds");
+    }
+
+    #[test]
+    fn connections_are_counted_per_uid_and_in_all() {
+        let limits = Limits { connections_per_uid: 2, connections: 3, ..Limits::default() };
+        let mut admission = Admission::new(limits);
+        admission.enter(1, 0).unwrap();
+        admission.enter(1, 0).unwrap();
+        assert_eq!(admission.enter(1, 0).unwrap_err().message, "uid 1 has 2 connections open, the limit");
+        admission.enter(2, 0).unwrap();
+        assert_eq!(admission.enter(3, 0).unwrap_err().message, "3 connections are open, the limit");
+        admission.leave(1);
+        admission.enter(3, 0).unwrap();
+        assert_eq!(admission.connections(), 3);
+        for uid in [1, 2, 3] {
+            admission.leave(uid);
+        }
+        assert!(admission.uids.is_empty());
+    }
+
+    #[test]
+    fn the_connections_of_one_uid_share_its_bucket() {
+        let mut admission = Admission::new(Limits { uid_requests_per_second: 10, ..Limits::default() });
+        for _ in 0..5 {
+            admission.enter(7, 0).unwrap();
+        }
+        assert_eq!((0..100).filter(|_| admission.take(7, 0)).count(), 20);
+    }
+}
