@@ -121,6 +121,14 @@ fn a_device_that_is_not_ready_can_be_looked_at_all_the_same() {
     assert_eq!(device.reach_ready().unwrap().marks.last().unwrap().name, "not ready");
     assert_eq!(device.root().unwrap().check("echo why").unwrap(), "why");
     device.close().unwrap();
+
+    let mut device = lab.device_with(|settings| settings.unready = true);
+    let told = story::named(stories::ALL, "boot").unwrap();
+    assert_eq!(
+        story::tell(told[0], &mut device).outcome,
+        Outcome::Failed,
+        "being looked at is not being ready"
+    );
 }
 
 #[test]

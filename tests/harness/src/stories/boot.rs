@@ -12,6 +12,9 @@ pub(super) const STORY: Story = Story {
 };
 
 fn tell(device: &mut Device) -> Result<(), Error> {
-    device.reach_ready()?;
+    let report = device.reach_ready()?;
+    if report.marks.last().is_some_and(|mark| mark.name == "not ready") {
+        return Err(Error::NotReady("its console says PCP-NOT-READY; see --log for the reason".to_owned()));
+    }
     device.root()?.check("pcp-cli ping").map(|_| ())
 }
