@@ -1,2 +1,5 @@
-//! Being written.
-fn main() {}
+//! The program `pcp-cli`.
+
+fn main() -> std::process::ExitCode {
+    pcp_cli::main(std::env::args_os())
+}

@@ -1,0 +1,179 @@
+//! What can keep a verb from answering: the stable word, the text, the cause behind it, the next step.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pcp_core::ErrorCode;
+
+/// Why a verb has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The command line is wrong.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong with it.
+        message: String,
+        /// What to write instead.
+        hint: Option<String>,
+    },
+    /// The daemon could not be asked, or said no.
+    #[error("{0}")]
+    Daemon(#[from] pcp_ipc::Error),
+    /// A request was sent and its end never came: it may have happened.
+    #[error("no result of operation {operation} came back, so it may have been carried out")]
+    Lost {
+        /// The operation.
+        operation: pcp_core::OperationId,
+        /// How the answer got lost.
+        #[source]
+        cause: pcp_ipc::Error,
+    },
+    /// The daemon answered, but not with what the protocol says.
+    #[error("the daemon's {what} cannot be read: {source}")]
+    Reply {
+        /// Which part of the answer.
+        what: &'static str,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The answer is larger than a client takes.
+    #[error("{what} has more than {limit} bytes; ask for less with --app or --domain")]
+    TooLarge {
+        /// What was asked for.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// There is no such thing.
+    #[error("there is no {what} {name:?}")]
+    NotFound {
+        /// What it would be.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// Where to look for names.
+        hint: &'static str,
+    },
+    /// A file or device could not be used.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// What was attempted.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A key or a document does not serve its purpose.
+    #[error("cannot use {what} {}", path.display())]
+    Untrusted {
+        /// What the file is.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: pcp_trust::Error,
+    },
+    /// A manifest counts for nothing.
+    #[error("manifest {} is refused ({reason})", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// The stable word of why.
+        reason: &'static str,
+        /// The sentence of why.
+        why: String,
+    },
+    /// A trail could not be looked at, or is broken.
+    #[error("{0}")]
+    Trail(#[from] pcp_durable::Error),
+    /// What `status` of S3 says of every failure of its ledger.
+    #[error("{0}")]
+    Ledger(String),
+    /// The answer is no JSON.
+    #[error("the answer cannot be written as JSON: {0}")]
+    Serialization(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// A mistake on the command line.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// A file that could not be used.
+    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File { action, path: path.to_owned(), source }
+    }
+
+    /// The stable word, which also decides the exit code.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Usage { .. } => ErrorCode::Usage,
+            Self::Daemon(error) => error.code(),
+            Self::Lost { .. } => ErrorCode::OutcomeUnknown,
+            Self::Reply { .. } | Self::TooLarge { .. } | Self::Ledger(_) => ErrorCode::ProtocolError,
+            Self::NotFound { .. } => ErrorCode::NotFound,
+            Self::File { source, .. } => file_code(source),
+            Self::Untrusted { source, .. } => match source {
+                pcp_trust::Error::Read { source, .. } => file_code(source),
+                _ => ErrorCode::IntegrityBroken,
+            },
+            Self::Manifest { reason: "unreadable", .. } => ErrorCode::NotFound,
+            Self::Manifest { .. } => ErrorCode::InvalidManifest,
+            Self::Trail(error) if error.is_damage() => ErrorCode::IntegrityBroken,
+            Self::Trail(_) => ErrorCode::IntegrityUnchecked,
+            Self::Serialization(_) => ErrorCode::SerializationError,
+        }
+    }
+
+    /// What lies behind it, where the text does not say so already.
+    #[must_use]
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            Self::Lost { cause, .. } => Some(cause.to_string()),
+            Self::File { source, .. } => Some(source.to_string()),
+            Self::Untrusted { source, .. } => Some(source.to_string()),
+            Self::Manifest { why, .. } => Some(why.clone()),
+            _ => None,
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Usage { hint, .. } => hint.clone(),
+            Self::Daemon(pcp_ipc::Error::Refused(refusal)) => {
+                refusal.error.hint.as_deref().map(str::to_owned)
+            }
+            Self::Daemon(error) if error.code() == ErrorCode::DaemonUnreachable => Some(
+                "look at `pcp-cli doctor`; another socket is named by --socket, its user by --expect-uid"
+                    .into(),
+            ),
+            Self::Lost { operation, .. } => Some(format!(
+                "do not repeat it under a new id; `pcp-cli exec` with --op {operation} and the same words gives \
+                 its stored result, and so does `pcp-cli status {operation}` on the device"
+            )),
+            Self::NotFound { hint, .. } => Some((*hint).to_owned()),
+            Self::File { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                Some("name a file that does not exist: no key is ever overwritten".into())
+            }
+            Self::Trail(error) if !error.is_damage() => Some(
+                "trails are read by the daemon's user and by root; another place is named by --dir".into(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+fn file_code(error: &io::Error) -> ErrorCode {
+    match error.kind() {
+        io::ErrorKind::NotFound => ErrorCode::NotFound,
+        io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
+        _ => ErrorCode::ExecutionFailed,
+    }
+}
