@@ -1,11 +1,12 @@
 //! The blocking client: one question at a time, on std alone, for programs that are started to ask it.
 
+use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use pcp_core::OperationId;
-use pcp_stream::{Arrived, Frame, StreamClient, StreamMessageType};
+use pcp_stream::{Arrived, Frame, ProtocolError, StreamClient, StreamMessageType};
 use serde::Deserialize;
 
 use crate::embedded::Json;
@@ -56,7 +57,8 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub fn ping(&mut self) -> Result<(), Error> {
-        self.stream.send(StreamMessageType::Ping, self.timeout, write_nothing)?;
+        let sent = self.stream.send(StreamMessageType::Ping, self.timeout, write_nothing);
+        sent.map_err(|error| self.last_word(Error::from(error)))?;
         let frame = self.stream.receive(self.timeout)?;
         expect(StreamMessageType::Ping, StreamMessageType::Pong, &frame)?;
         read_empty(frame)
@@ -76,7 +78,7 @@ impl Client {
     /// Executes an intent, telling `on_ack` how far it has come.
     ///
     /// # Errors
-    /// As [`Self::ask`]. After [`pcp_stream::ProtocolError::Timeout`] or a lost connection the outcome is not
+    /// As [`Self::ask`]. After [`ProtocolError::Timeout`] or a lost connection the outcome is not
     /// known: ask again with the same operation id.
     pub fn execute<'a>(
         &'a mut self,
@@ -146,7 +148,23 @@ impl Client {
     }
 
     fn send<Q: Payload>(&mut self, request: &Q) -> Result<(), Error> {
-        self.stream.send(Q::TYPE, self.timeout, |out| request.write(out))
+        let sent = self.stream.send(Q::TYPE, self.timeout, |out| request.write(out));
+        sent.map_err(|error| self.last_word(error))
+    }
+
+    /// A daemon that refuses a caller says so and closes at once, perhaps before the request is written: then
+    /// what it said tells more than the broken pipe.
+    fn last_word(&mut self, error: Error) -> Error {
+        match &error {
+            Error::Protocol(ProtocolError::Io(cause)) if cause.kind() == ErrorKind::BrokenPipe => {}
+            _ => return error,
+        }
+        match self.stream.receive(self.timeout) {
+            Ok(frame) if frame.message_type == StreamMessageType::ErrorResponse => {
+                read_payload::<ErrorResponse<'_>>(frame.payload).map_or(error, ErrorResponse::into_error)
+            }
+            _ => error,
+        }
     }
 
     /// The end of an operation that this client stopped waiting for may still be on its way.

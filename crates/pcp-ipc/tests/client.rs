@@ -159,3 +159,26 @@ fn a_daemon_that_is_gone_is_unreachable_and_one_that_is_silent_times_out() {
     drop(there);
     assert_eq!(client.ping().unwrap_err().code(), ErrorCode::DaemonUnreachable);
 }
+
+#[test]
+fn a_refusal_that_came_before_the_request_could_be_written_is_what_the_caller_hears() {
+    let refused = || {
+        let (here, there) = UnixStream::pair().unwrap();
+        StreamClient::over(there)
+            .unwrap()
+            .send::<ProtocolError>(StreamMessageType::ErrorResponse, SECOND, |out| {
+                out.extend_from_slice(
+                    br#"{"type":"error_response","code":"unknown_principal","message":"uid 7"}"#,
+                );
+                Ok(())
+            })
+            .unwrap();
+        Client::over(here).unwrap()
+    };
+    assert_eq!(refused().ping().unwrap_err().code(), ErrorCode::UnknownPrincipal);
+    let error = refused().execute(&request(1), |_| {}).map(|_| ()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::UnknownPrincipal);
+    let (here, there) = UnixStream::pair().unwrap();
+    drop(there);
+    assert_eq!(Client::over(here).unwrap().ping().unwrap_err().code(), ErrorCode::DaemonUnreachable);
+}
