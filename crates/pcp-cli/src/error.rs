@@ -177,3 +177,63 @@ fn file_code(error: &io::Error) -> ErrorCode {
         _ => ErrorCode::ExecutionFailed,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(kind: io::ErrorKind) -> Error {
+        Error::file("read", Path::new("f"), kind.into())
+    }
+
+    fn trail(kind: io::ErrorKind) -> Error {
+        pcp_durable::Error::Disk { action: "open", name: "f".into(), source: io::Error::from(kind).into() }
+            .into()
+    }
+
+    fn untrusted(source: pcp_trust::Error) -> Error {
+        Error::Untrusted { what: "key", path: "f".into(), source }
+    }
+
+    fn manifest(reason: &'static str) -> Error {
+        Error::Manifest { path: "f".into(), reason, why: String::new() }
+    }
+
+    #[test]
+    fn every_error_ends_with_the_exit_code_of_its_word() {
+        use io::ErrorKind::{NotFound, PermissionDenied, StorageFull};
+        let protocol = |error| Error::Daemon(pcp_ipc::Error::Protocol(error));
+        let unread = pcp_trust::Error::Read { path: "f".into(), source: NotFound.into() };
+        let reply = serde_json::from_str::<bool>("1").unwrap_err();
+        let table = [
+            (Error::usage("m", "h"), 2),
+            (protocol(pcp_stream::ProtocolError::Closed), 3),
+            (protocol(pcp_stream::ProtocolError::BadMagic { found: 1 }), 3),
+            (protocol(pcp_stream::ProtocolError::Timeout { limit_ms: 1 }), 7),
+            (Error::Reply { what: "row", source: reply }, 3),
+            (Error::TooLarge { what: "rows", limit: 1 }, 3),
+            (Error::Ledger("broken".into()), 3),
+            (Error::NotFound { what: "capability", name: "x".into(), hint: "h" }, 4),
+            (file(NotFound), 4),
+            (file(PermissionDenied), 5),
+            (file(StorageFull), 10),
+            (untrusted(unread), 4),
+            (untrusted(pcp_trust::Error::KeyWeak), 11),
+            (manifest("unreadable"), 4),
+            (manifest("bad-signature"), 11),
+            (pcp_durable::Error::SegmentMissing { file: "f".into() }.into(), 11),
+            (trail(NotFound), 12),
+        ];
+        for (error, exit) in table {
+            assert_eq!(error.code().exit_code(), exit, "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unreachable_daemon_and_an_unread_trail_name_the_next_step() {
+        let unreachable = Error::Daemon(pcp_ipc::Error::Protocol(pcp_stream::ProtocolError::Closed));
+        assert!(unreachable.hint().unwrap().contains("doctor"));
+        assert!(trail(io::ErrorKind::PermissionDenied).hint().unwrap().contains("root"));
+        assert!(file(io::ErrorKind::AlreadyExists).hint().unwrap().contains("overwritten"));
+    }
+}

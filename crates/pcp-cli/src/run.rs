@@ -224,3 +224,90 @@ fn environment_wants_colour(is_terminal: bool) -> bool {
         && set("CLICOLOR").is_none_or(|value| value != "0")
         && set("TERM").is_some_and(|term| term != "dumb")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Refuses every write.
+    struct Refusing(io::ErrorKind);
+
+    impl Write for Refusing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn words(line: &str) -> impl Iterator<Item = OsString> {
+        line.split(' ').map(OsString::from).collect::<Vec<_>>().into_iter()
+    }
+
+    fn on(line: &str, is_terminal: bool) -> (u8, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let streams = Streams {
+            out: &mut out,
+            err: &mut err,
+            out_is_terminal: is_terminal,
+            err_is_terminal: is_terminal,
+        };
+        let code = run(words(line), streams);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_written_is_exit_code_1_with_one_line_unless_the_reader_went_away() {
+        let table = [
+            (io::ErrorKind::StorageFull, "pcp-cli: cannot write the answer: no storage space\n"),
+            (io::ErrorKind::BrokenPipe, ""),
+        ];
+        for (kind, line) in table {
+            for words_of in ["x version", "x pnig", "x", "x wire --list", "x ping --help"] {
+                let (mut out, mut err) = (Refusing(kind), Vec::new());
+                let streams =
+                    Streams { out: &mut out, err: &mut err, out_is_terminal: false, err_is_terminal: false };
+                assert_eq!(run(words(words_of), streams), 1, "{words_of}");
+                assert_eq!(String::from_utf8(err).unwrap(), line, "{words_of}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_words_at_all_give_help() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let streams =
+            Streams { out: &mut out, err: &mut err, out_is_terminal: false, err_is_terminal: false };
+        assert_eq!(run(std::iter::empty(), streams), 0);
+        assert!(String::from_utf8(out).unwrap().contains("Usage: pcp-cli"));
+    }
+
+    #[test]
+    fn the_form_follows_from_the_terminal_and_the_options_win() {
+        let table = [
+            ("x capability parse app.x.y", false, "{\"ok\":true"),
+            ("x capability parse app.x.y", true, "  Canonical: app.x.y"),
+            ("x capability parse app.x.y --json", true, "{\"ok\":true"),
+            ("x --format json capability parse app.x.y", true, "{\"ok\":true"),
+            ("x --format table capability parse app.x.y", false, "  Canonical: app.x.y"),
+            ("x --format table --json capability parse app.x.y", false, "{\"ok\":true"),
+        ];
+        for (line, is_terminal, start) in table {
+            let (code, out, err) = on(&format!("{line} --color never"), is_terminal);
+            assert_eq!((code, err.as_str()), (0, ""), "{line}");
+            assert!(out.starts_with(start), "{line}: {out}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_an_envelope_or_lines_but_never_both() {
+        let (code, out, err) = on("x capability parse a.b --color never", false);
+        assert_eq!((code, err.as_str()), (2, ""));
+        assert!(out.starts_with("{\"ok\":false,\"error\":{\"code\":\"usage\""), "{out}");
+        let (code, out, err) = on("x capability parse a.b --color never", true);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(err.starts_with("error: capability id \"a.b\"") && err.contains("\nhint: "), "{err}");
+    }
+}

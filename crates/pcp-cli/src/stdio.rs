@@ -9,7 +9,9 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::errno::Errno;
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 static CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
 
@@ -52,15 +54,27 @@ impl Output {
     }
 }
 
+fn wait_for_room(file: &File) -> io::Result<()> {
+    let mut room = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
+    match poll(&mut room, PollTimeout::NONE) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 fn duplicate(descriptor: BorrowedFd<'_>) -> Option<File> {
     descriptor.try_clone_to_owned().ok().map(File::from)
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.0 {
-            Some(file) => file.write(bytes),
-            None => Err(io::Error::other("it is closed")),
+        let Some(file) = &mut self.0 else { return Err(io::Error::other("it is closed")) };
+        loop {
+            match file.write(bytes) {
+                // A terminal may have been left non-blocking by another program; it will take bytes again.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_room(file)?,
+                other => return other,
+            }
         }
     }
 
@@ -72,6 +86,24 @@ impl Write for Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_output_that_is_full_for_a_moment_is_waited_for() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let pipe = nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK));
+        assert!(pipe.is_ok());
+        let mut output = Output(Some(File::from(std::os::fd::OwnedFd::from(writer))));
+        let bytes = vec![b'x'; 1024 * 1024];
+        let read = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            io::Read::read_to_end(&mut reader, &mut read).map(|_| read.len())
+        });
+
+        output.write_all(&bytes).unwrap();
+        drop(output);
+
+        assert_eq!(read.join().unwrap().unwrap(), bytes.len());
+    }
 
     #[test]
     fn a_closed_output_refuses_and_an_open_one_was_open_at_the_start() {
