@@ -1,0 +1,10 @@
+//! Stories told with the real binaries: real sockets, real files, real users (DESIGN 5.2).
+//!
+//! Each asserts what happened in the world: the fake application's own count, the trails, the socket, the exit code.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::cast_possible_truncation, reason = "test values are small")]
+
+mod notes;
+mod support;
+mod walls;
+mod wire;
