@@ -1,1 +1,10 @@
-//! Being written.
+//! What the benches and the gate measure: one place for the set-ups, so that wall time, instruction counts
+//! and ratios are about the same operations. Start with [`Wire`] and [`Lifecycle`].
+
+mod lifecycle;
+mod live;
+mod wire;
+
+pub use lifecycle::Lifecycle;
+pub use live::LiveDaemon;
+pub use wire::Wire;
