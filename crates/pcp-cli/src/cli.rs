@@ -1,13 +1,14 @@
 //! The command line as clap reads it: the options that every verb has, and the table of verbs.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::context::{Answer, Context};
 use crate::error::Error;
-use crate::verbs;
+use crate::{usage, verbs};
 
 /// Where the daemon listens.
 pub(crate) const SOCKET: &str = "/run/portal/pcp/pcpd.sock";
@@ -128,11 +129,11 @@ pub(crate) enum Contract {
 }
 
 macro_rules! verbs {
-    ($($(#[$meta:meta])* $name:ident($args:ty);)+) => {
+    ($($name:ident = $word:literal, $args:ty;)+) => {
         /// The verbs, in the order of the help text.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Verb {
-            $($(#[$meta])* $name($args),)+
+            $(#[command(name = $word)] $name($args),)+
         }
 
         impl Verb {
@@ -140,29 +141,37 @@ macro_rules! verbs {
             pub(crate) fn run(&self, context: &mut Context<'_>) -> Result<Answer, Error> {
                 match self { $(Self::$name(verb) => verb.run(context),)+ }
             }
+
+            /// The one verb of this name, as clap describes it.
+            fn described(name: &str) -> Option<clap::Command> {
+                $(if name == $word {
+                    return Some(<$args as Args>::augment_args(clap::Command::new($word)));
+                })+
+                None
+            }
         }
     };
 }
 
 verbs! {
-    Ping(verbs::ping::Ping);
-    Doctor(verbs::doctor::Doctor);
-    List(verbs::list::List);
-    Show(verbs::show::ShowCapability);
-    Apps(verbs::apps::Apps);
-    Snapshot(verbs::snapshot::Snapshot);
-    Exec(verbs::exec::Exec);
-    Status(verbs::status::Status);
-    Audit(verbs::audit::Audit);
-    Classify(verbs::classify::Classify);
-    Capability(verbs::capability::Capability);
-    Inspect(verbs::inspect::Inspect);
-    Manifest(verbs::manifest::Manifest);
-    Key(verbs::key::Key);
-    Wire(verbs::wire::Wire);
-    Completion(verbs::completion::Completion);
-    Version(verbs::version::Version);
-    Help(verbs::help::Help);
+    Ping = "ping", verbs::ping::Ping;
+    Doctor = "doctor", verbs::doctor::Doctor;
+    List = "list", verbs::list::List;
+    Show = "show", verbs::show::ShowCapability;
+    Apps = "apps", verbs::apps::Apps;
+    Snapshot = "snapshot", verbs::snapshot::Snapshot;
+    Exec = "exec", verbs::exec::Exec;
+    Status = "status", verbs::status::Status;
+    Audit = "audit", verbs::audit::Audit;
+    Classify = "classify", verbs::classify::Classify;
+    Capability = "capability", verbs::capability::Capability;
+    Inspect = "inspect", verbs::inspect::Inspect;
+    Manifest = "manifest", verbs::manifest::Manifest;
+    Key = "key", verbs::key::Key;
+    Wire = "wire", verbs::wire::Wire;
+    Completion = "completion", verbs::completion::Completion;
+    Version = "version", verbs::version::Version;
+    Help = "help", verbs::help::Help;
 }
 
 /// The verbs of S3, which always print its envelope.
@@ -174,6 +183,26 @@ impl Verb {
         match self {
             Self::Status(_) => Contract::S3,
             _ => Contract::Ordinary,
+        }
+    }
+}
+
+impl Cli {
+    /// Reads `args`, the program's name first.
+    ///
+    /// Describing every verb costs clap more than all the rest of a ping. So the verb that stands there is
+    /// described alone first, and all of them only when the words do not fit it: for help and for errors.
+    pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
+        let words = args.get(1..).unwrap_or_default();
+        let verb = usage::verb(words).and_then(|name| Verb::described(&name));
+        let matches = verb.and_then(|verb| {
+            let alone = Globals::augment_args(clap::Command::new("pcp-cli").disable_help_subcommand(true));
+            let alone = alone.subcommand(verb);
+            alone.try_get_matches_from(args).ok()
+        });
+        match matches.map(|matches| Self::from_arg_matches(&matches)) {
+            Some(Ok(cli)) => Ok(cli),
+            _ => Self::try_parse_from(args),
         }
     }
 }
@@ -209,6 +238,34 @@ mod tests {
         for line in [["pcp-cli", "--socket=/x", "ping"], ["pcp-cli", "ping", "--socket=/x"]] {
             let cli = Cli::try_parse_from(line).unwrap();
             assert_eq!(cli.globals.socket, PathBuf::from("/x"));
+        }
+    }
+
+    #[test]
+    fn a_verb_described_alone_is_read_as_among_all_of_them() {
+        for line in [
+            "ping --count 3 --socket /x --timeout 2.5",
+            "--socket /x --format table --color=never exec app.x.y a=1 b:=2 --no-wait --deadline 5 --json",
+            "--expect-uid 7 audit show --last 3 --op 0191e7a0-0000-7000-8000-000000000001",
+            "manifest sign --key k in --out out",
+            "key gen --out -",
+            "help audit show --json",
+            "completion bash",
+            "wire --list",
+            "status --ledger l 0191e7a0-0000-7000-8000-000000000001",
+        ] {
+            let args: Vec<OsString> =
+                ["pcp-cli"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
+            let whole = Cli::try_parse_from(&args).unwrap();
+            assert!(usage::verb(&args[1..]).and_then(|name| Verb::described(&name)).is_some(), "{line}");
+            assert_eq!(format!("{:?}", Cli::read(&args).unwrap()), format!("{whole:?}"), "{line}");
+        }
+        for line in ["pnig", "ping --nope", "PING", "", "--help", "ping --help", "key", "-- ping"] {
+            let args: Vec<OsString> =
+                ["pcp-cli"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
+            let whole = Cli::try_parse_from(&args).unwrap_err();
+            let read = Cli::read(&args).unwrap_err();
+            assert_eq!(read.render().to_string(), whole.render().to_string(), "{line}");
         }
     }
 

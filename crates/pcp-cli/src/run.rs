@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use crate::cli::{Cli, Colour, Contract, Format, Globals};
 use crate::context::{Answer, Context};
@@ -64,7 +64,7 @@ pub fn run(args: impl Iterator<Item = OsString>, streams: Streams<'_>) -> u8 {
         let help = Cli::command().render_help();
         return printer.document(printer.styled(&help).as_bytes());
     }
-    match Cli::try_parse_from(&args) {
+    match Cli::read(&args) {
         Ok(cli) => printer.carry_out(&cli),
         Err(error) if usage::is_help(&error) => printer.document(printer.styled(&error.render()).as_bytes()),
         Err(error) => {

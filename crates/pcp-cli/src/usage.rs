@@ -22,11 +22,25 @@ pub(crate) struct Guess {
     pub(crate) contract: Contract,
 }
 
+/// The first word that is neither an option nor the value of one.
+pub(crate) fn verb(words: &[OsString]) -> Option<String> {
+    let mut words = words.iter().map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        match &*word {
+            "--" => return None,
+            option if WITH_VALUE.contains(&option) => drop(words.next()),
+            option if option.starts_with('-') => {}
+            verb => return Some(verb.to_owned()),
+        }
+    }
+    None
+}
+
 impl Guess {
     /// Looks through the words after the program's name; `environment` is PCP_FORMAT.
     pub(crate) fn of(words: &[OsString], environment: Option<OsString>) -> Self {
         let mut json = environment.and_then(|word| asks_for_json(&word.to_string_lossy()));
-        let mut contract = None;
+        let is_s3 = verb(words).is_some_and(|verb| S3_VERBS.contains(&verb.as_str()));
         let mut words = words.iter().map(|word| word.to_string_lossy());
         while let Some(word) = words.next() {
             match &*word {
@@ -38,17 +52,10 @@ impl Guess {
                         json = asks_for_json(&value).or(json);
                     }
                 }
-                option if option.starts_with("--format=") => {
-                    json = option.strip_prefix("--format=").and_then(asks_for_json).or(json);
-                }
-                option if option.starts_with('-') => {}
-                verb if contract.is_none() => {
-                    contract = Some(if S3_VERBS.contains(&verb) { Contract::S3 } else { Contract::Ordinary });
-                }
-                _ => {}
+                other => json = other.strip_prefix("--format=").and_then(asks_for_json).or(json),
             }
         }
-        Self { json, contract: contract.unwrap_or(Contract::Ordinary) }
+        Self { json, contract: if is_s3 { Contract::S3 } else { Contract::Ordinary } }
     }
 }
 

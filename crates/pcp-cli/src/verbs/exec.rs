@@ -30,13 +30,14 @@ const MAX_DEADLINE_MS: u64 = 24 * 60 * 60 * 1000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  pcp-cli exec app.org.portal.notes.create title=Milch
-  pcp-cli exec app.org.portal.notes.create title=Milch 'tags:=[\"home\",\"food\"]'
+  pcp-cli exec app.org.portal.notes.create title=Milk
+  pcp-cli exec app.org.portal.notes.create title=Milk 'tags:=[\"home\",\"food\"]'
   pcp-cli exec system.audio.set_volume percent:=30 --dry-run
-  echo '{\"title\":\"Milch\"}' | pcp-cli exec app.org.portal.notes.create --params -
+  echo '{\"title\":\"Milk\"}' | pcp-cli exec app.org.portal.notes.create --params -
 
-Exit codes: 0 done, 2 usage, 3 daemon or protocol, 4 not registered, 5 denied, 6 a person has to confirm,
-7 too late, 8 too many, 9 outcome unknown (never repeat it under a new id), 10 failed or refused.")]
+Exit codes: 0 done, 2 usage, 3 daemon or protocol, 4 not registered, 5 denied,
+6 a person has to confirm, 7 too late, 8 too many, 9 outcome unknown (never repeat it
+under a new id), 10 failed or refused.")]
 pub(crate) struct Exec {
     /// The capability's id: domain.app.action
     #[arg(value_name = "ID")]

@@ -31,7 +31,8 @@ Examples:
   pcp-cli manifest verify org.example.notes.json --key org.example.notes.pub
   pcp-cli manifest canon org.example.notes.json | sha256sum
 
-Exit codes: 0 ok, 2 usage, 4 no such file, 5 not allowed, 10 cannot be written, 11 refused or not verified.")]
+Exit codes: 0 ok, 2 usage, 4 no such file, 5 not allowed, 10 cannot be written,
+11 refused or not verified.")]
 pub(crate) struct Manifest {
     #[command(subcommand)]
     verb: Verb,
