@@ -14,6 +14,10 @@ use pcp_durable::AuditLog;
 use pcp_execution::{ExecutionPipeline, PipelineConfig, Ports, Request, Scratch};
 use pcp_registry::InMemoryRegistry;
 
+/// Reads whose records may wait for the writer: an emulated processor runs one thread at a time, and a full
+/// buffer would make a read cheaper than it is.
+const FLUSH_EVERY: u64 = 64;
+
 /// Answers at once.
 #[derive(Debug)]
 struct Instant;
@@ -45,7 +49,7 @@ pub struct Lifecycle {
     scratch: Scratch,
     operations: u64,
     runtime: tokio::runtime::Runtime,
-    _audit: Arc<AuditLog>,
+    audit: Arc<AuditLog>,
     _folder: tempfile::TempDir,
 }
 
@@ -85,7 +89,7 @@ impl Lifecycle {
             scratch: Scratch::default(),
             operations: 0,
             runtime: tokio::runtime::Builder::new_current_thread().enable_time().build()?,
-            _audit: audit,
+            audit,
             _folder: folder,
         })
     }
@@ -102,6 +106,9 @@ impl Lifecycle {
 
     fn run(&mut self, action: &'static str) {
         self.operations += 1;
+        if self.operations.is_multiple_of(FLUSH_EVERY) {
+            assert!(self.audit.flush().is_ok(), "the trails take what they are given");
+        }
         let mut entropy = [0; 10];
         entropy[2..].copy_from_slice(&self.operations.to_be_bytes());
         let envelope = Envelope {
