@@ -4,7 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
+mod durability;
+mod manifests;
 mod notes;
+mod outcomes;
 mod support;
 mod walls;
 mod wire;

@@ -11,6 +11,8 @@ use nix::unistd::Pid;
 
 use super::uids;
 
+/// Longest wait for a clean end.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks at whether a process has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -84,6 +86,12 @@ impl Process {
             assert!(begun.elapsed() < limit, "{} did not end within {limit:?}", self.name);
             std::thread::sleep(LOOK);
         }
+    }
+
+    /// Asks it to end, which it has to do with exit code 0.
+    pub(crate) fn end_cleanly(self) {
+        self.signal(Signal::SIGTERM);
+        assert_eq!(self.end_within(PATIENCE).code(), Some(0));
     }
 
     /// As the kernel's memory killer ends it.

@@ -71,14 +71,15 @@ pub(crate) fn are_several() -> bool {
     geteuid().is_root()
 }
 
-/// Whether a story about several users can be told. Where it cannot, it says so and ends.
-///
-/// Written past the test runner's capture, so that whoever runs the tests sees what they did not see.
+/// Whether a story about several users can be told. Where it cannot, it says so.
 pub(crate) fn can_tell(story: &str) -> bool {
     if !are_several() {
-        let line =
-            format!("skipped: {story}: needs root for several uids; the device story \"walls\" covers it\n");
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        skipped(story, "needs root for several uids; the device story \"walls\" covers it");
     }
     are_several()
+}
+
+/// Says that a story was not told. Written past the test runner's capture, so that whoever runs the tests sees it.
+pub(crate) fn skipped(story: &str, why: &str) {
+    let _ = std::io::stderr().write_all(format!("skipped: {story}: {why}\n").as_bytes());
 }
