@@ -1,3 +1,5 @@
+//! What `exec` sends, and what it makes of every way an operation can end.
+
 use super::*;
 use crate::cli::{Cli, Verb};
 use clap::Parser;
