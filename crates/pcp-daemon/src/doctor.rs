@@ -30,9 +30,22 @@ fn audit(core: &Core) -> Value {
         let fix = "mend the disk and restart the daemon; until then nothing but reads runs";
         return check("audit", "problem", fault.to_string(), Some(fix));
     }
+    let trails: Vec<_> = Trail::ALL.iter().map(|trail| (*trail, core.audit.status(*trail))).collect();
+    if let Some((trail, _)) = trails.iter().find(|(_, status)| status.full) {
+        let detail = format!("the disk is full: the {trail} trail takes no more, and no effect runs");
+        let fix = "free space in the state directory; effects come back by themselves";
+        return check("audit", "problem", detail, Some(fix));
+    }
     let counts: Vec<String> =
-        Trail::ALL.iter().map(|trail| format!("{trail} {:?}", core.audit.status(*trail))).collect();
-    check("audit", "ok", counts.join(", "), None)
+        trails.iter().map(|(trail, status)| format!("{trail} {} records", status.appended)).collect();
+    let counts = counts.join(", ");
+    match trails.iter().map(|(_, status)| status.dropped).sum::<u64>() {
+        0 => check("audit", "ok", counts, None),
+        lost => {
+            let detail = format!("{counts}; {lost} unsynced records were dropped while the disk was full");
+            check("audit", "warning", detail, Some("see that the state directory does not fill up"))
+        }
+    }
 }
 
 /// Whether peers are pinned by process descriptor.
