@@ -12,15 +12,24 @@ pub const MAX_RECORDED_PARAMETERS_BYTES: usize = 4096;
 /// Longest text that is written in clear, in bytes; a longer one is content rather than a choice.
 const MAX_CLEAR_BYTES: usize = 64;
 
+/// What of a capability's declaration may stand in a record.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Declared<'a> {
+    /// The schema of the parameters, as the manifest has it; empty where there is none.
+    pub(crate) schema: &'a str,
+    /// Names of the parameters whose texts are written in clear.
+    pub(crate) clear: &'a [Box<str>],
+}
+
 /// Writes `parameters` to `out`: numbers, booleans and null as they are, texts in clear only where the
 /// schema says so, everything else as `sha256:…`. A name that the schema does not know is content, too.
 ///
 /// Allocates nothing beyond `out` unless a name is written with escapes.
-pub(crate) fn redact(parameters: &str, clear: &[Box<str>], out: &mut String) {
+pub(crate) fn redact(parameters: &str, declared: Declared<'_>, out: &mut String) {
     out.clear();
     out.push('{');
     let mut json = serde_json::Deserializer::from_str(parameters);
-    let complete = Members { clear, out }.deserialize(&mut json).unwrap_or(false);
+    let complete = Members { declared, out }.deserialize(&mut json).unwrap_or(false);
     if !complete {
         if out.len() > 1 {
             out.push(',');
@@ -31,7 +40,7 @@ pub(crate) fn redact(parameters: &str, clear: &[Box<str>], out: &mut String) {
 }
 
 struct Members<'o, 'c> {
-    clear: &'c [Box<str>],
+    declared: Declared<'c>,
     out: &'o mut String,
 }
 
@@ -61,7 +70,7 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
             if self.out.len() > 1 {
                 self.out.push(',');
             }
-            let known = is_plain(&name);
+            let known = is_plain(&name) && self.declared.knows(&name);
             if known {
                 let _ = write!(self.out, "\"{name}\":");
             } else {
@@ -69,7 +78,8 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
             }
             let text = value.get();
             let scalar = !matches!(text.as_bytes().first(), Some(b'"' | b'{' | b'['));
-            let clear = self.clear.iter().any(|clear| **clear == *name) && text.len() <= MAX_CLEAR_BYTES;
+            let clear =
+                self.declared.clear.iter().any(|clear| **clear == *name) && text.len() <= MAX_CLEAR_BYTES;
             if scalar && text.len() <= MAX_CLEAR_BYTES || clear && text.starts_with('"') {
                 self.out.push_str(text);
             } else {
@@ -80,7 +90,16 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
     }
 }
 
-/// A name that can be no content: a short ASCII identifier.
+impl Declared<'_> {
+    /// Whether the name stands in the schema: then it is public, and no content of a request.
+    fn knows(&self, name: &str) -> bool {
+        let quote = |at: Option<usize>| at.and_then(|at| self.schema.as_bytes().get(at)) == Some(&b'"');
+        let quoted = |at: usize| quote(at.checked_sub(1)) && quote(at.checked_add(name.len()));
+        self.schema.match_indices(name).any(|(at, _)| quoted(at))
+    }
+}
+
+/// A name that needs no escape: a short ASCII identifier.
 fn is_plain(name: &str) -> bool {
     name.len() <= MAX_CLEAR_BYTES
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
@@ -119,10 +138,12 @@ impl fmt::Display for Hex<'_> {
 mod tests {
     use super::*;
 
+    const SCHEMA: &str = r#"{"properties":{"id":{},"on":{},"format":{},"body":{},"deep":{},"A":{}}}"#;
+
     fn redacted(parameters: &str, clear: &[&str]) -> String {
         let clear: Vec<Box<str>> = clear.iter().map(|&name| name.into()).collect();
         let mut out = String::new();
-        redact(parameters, &clear, &mut out);
+        redact(parameters, Declared { schema: SCHEMA, clear: &clear }, &mut out);
         assert!(serde_json::from_str::<serde_json::Value>(&out).unwrap().is_object(), "{out}");
         out
     }
@@ -139,8 +160,11 @@ mod tests {
 
     #[test]
     fn a_name_that_may_be_content_is_hashed_too() {
-        let out = redacted(r#"{"CANARY with spaces":1,"A":2}"#, &[]);
-        assert!(!out.contains("CANARY") && out.contains("\"A\":2"), "{out}");
+        for name in ["CANARY with spaces", "CANARY-4711", "properties\\\":{\\\"CANARY", "CANARY\\u0041"] {
+            let out = redacted(&format!(r#"{{"{name}":1,"A":2}}"#), &[]);
+            assert!(!out.contains("CANARY") && out.contains("\"A\":2"), "{out}");
+        }
+        assert!(!redacted(r#"{"orma":1,"":2}"#, &[]).contains("orma"), "a part of a known name is not known");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use pcp_core::{
 
 use super::classify::Classified;
 use crate::facts::Facts;
-use crate::redact::redact;
+use crate::redact::{Declared, redact};
 
 /// What the registry says about the id; looked up once.
 #[derive(Debug)]
@@ -40,7 +40,10 @@ pub(crate) fn resolve(
 impl Resolved {
     /// The parameters as the record will show them: by the schema's word on each, where there is one.
     pub(crate) fn redact_parameters(&self, parameters: &str, out: &mut String) {
-        let clear = self.found.as_ref().map_or(&[][..], |capability| &capability.clear_parameters);
-        redact(parameters, clear, out);
+        let declared = self.found.as_ref().map(|capability| Declared {
+            schema: &capability.input_schema,
+            clear: &capability.clear_parameters,
+        });
+        redact(parameters, declared.unwrap_or_default(), out);
     }
 }
