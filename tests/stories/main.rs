@@ -4,10 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
+mod audit;
+mod cli;
+mod config;
 mod durability;
 mod manifests;
 mod notes;
 mod outcomes;
 mod support;
+mod tidy;
 mod walls;
 mod wire;
