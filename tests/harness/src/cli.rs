@@ -29,7 +29,7 @@ struct Arguments {
     /// U-Boot for QEMU; default: u-boot.bin beside the image, then the one of the package u-boot-qemu
     #[arg(long, global = true, value_name = "FILE")]
     bios: Option<PathBuf>,
-    /// Facts of the emulated board; default: board/qemu-arm64/board.conf
+    /// Facts of the emulated board; default: the board.conf below board/ that says RUNS="qemu"
     #[arg(long, global = true, value_name = "FILE")]
     board: Option<PathBuf>,
     /// Private key of the operator

@@ -93,6 +93,7 @@ pub struct Device {
     log: Option<File>,
     patience: u32,
     unready: bool,
+    last_boot: Option<BootReport>,
 }
 
 impl Device {
@@ -114,6 +115,7 @@ impl Device {
             log: log.transpose()?,
             patience: settings.patience.max(1),
             unready: settings.unready,
+            last_boot: None,
         };
         let twice =
             || Error::Usage("give one target for the console and one for SSH, not two of a kind".to_owned());
@@ -165,6 +167,7 @@ impl Device {
                 // Before the machine is kept: one without a shell is of no use to anybody and goes at once.
                 self.console = Some(ConsoleShell::wake(console, self.patient(WAKE_LIMIT))?);
                 (self.machine, self.ssh) = (Some(machine), Some(ssh));
+                self.last_boot = Some(report.clone());
                 return Ok(report);
             }
             return Ok(BootReport::default());
@@ -237,6 +240,12 @@ impl Device {
         self.qemu.as_ref().map(|qemu| (qemu.image().display().to_string(), qemu.sha256().to_owned()))
     }
 
+    /// How the last boot in this run went; `None` if the device was up already.
+    #[must_use]
+    pub fn last_boot(&self) -> Option<&BootReport> {
+        self.last_boot.as_ref()
+    }
+
     /// The emulated machine, while it is on.
     #[must_use]
     pub fn machine(&self) -> Option<&Machine> {
@@ -288,7 +297,7 @@ impl Device {
         self.log.as_ref().map(|log| log.try_clone().map_err(Error::io("cannot share the log"))).transpose()
     }
 
-    fn patient(&self, limit: Duration) -> Duration {
+    pub(crate) fn patient(&self, limit: Duration) -> Duration {
         limit.saturating_mul(self.patience)
     }
 }

@@ -107,9 +107,10 @@ impl Drop for Process {
     }
 }
 
-/// A harness that is killed must not leave a machine running that nobody knows of.
+/// A harness that is killed must not leave a child running that nobody knows of. The child goes with the thread
+/// that starts it, so that thread has to be the one that waits for it.
 #[allow(unsafe_code, reason = "the kernel is told between fork and exec, which only pre_exec can do")]
-fn die_with_us(command: &mut Command) {
+pub(crate) fn die_with_us(command: &mut Command) {
     // SAFETY: the closure runs in the child after fork and makes one prctl(2) system call, which is
     // async-signal-safe; it neither allocates nor takes a lock.
     unsafe {

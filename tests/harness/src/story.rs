@@ -28,9 +28,14 @@ pub struct Story {
     pub about: &'static str,
     /// What it needs; a target without it skips the story.
     pub needs: &'static [Need],
+    /// Whether it is told only to who asks for it by name, not with all the others.
+    pub only_by_name: bool,
     /// Tells it.
-    pub tell: fn(&mut Device) -> Result<(), Error>,
+    pub tell: fn(&mut Device) -> Result<Figures, Error>,
 }
+
+/// What a story measured or counted; nothing, for most.
+pub type Figures = serde_json::Map<String, serde_json::Value>;
 
 /// How a story ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,6 +49,9 @@ pub struct Ending {
     pub reason: Option<String>,
     /// Seconds it took.
     pub seconds: f64,
+    /// What it measured.
+    #[serde(skip_serializing_if = "Figures::is_empty")]
+    pub figures: Figures,
 }
 
 /// The three endings.
@@ -109,22 +117,23 @@ impl fmt::Display for Ending {
 pub fn tell(story: &Story, device: &mut Device) -> Ending {
     let started = Instant::now();
     let lacking = story.needs.iter().find_map(|&need| device.has(need).err());
-    let (outcome, reason) = match lacking {
-        Some(reason) => (Outcome::Skipped, Some(reason.to_owned())),
+    let (outcome, reason, figures) = match lacking {
+        Some(reason) => (Outcome::Skipped, Some(reason.to_owned()), Figures::new()),
         None => match (story.tell)(device) {
-            Ok(()) => (Outcome::Passed, None),
-            Err(error) => (Outcome::Failed, Some(error.to_string())),
+            Ok(figures) => (Outcome::Passed, None, figures),
+            Err(error) => (Outcome::Failed, Some(error.to_string()), Figures::new()),
         },
     };
-    Ending { name: story.name, outcome, reason, seconds: started.elapsed().as_secs_f64() }
+    Ending { name: story.name, outcome, reason, seconds: started.elapsed().as_secs_f64(), figures }
 }
 
-/// The stories that `name` means: one, or all of them.
+/// The stories that `name` means: one, or all of them that are not told by name only.
 ///
 /// # Errors
 /// [`Error::Usage`] with the names there are.
 pub fn named<'a>(stories: &'a [Story], name: &str) -> Result<Vec<&'a Story>, Error> {
-    let chosen: Vec<_> = stories.iter().filter(|story| name == "all" || story.name == name).collect();
+    let meant = |story: &&Story| if name == "all" { !story.only_by_name } else { story.name == name };
+    let chosen: Vec<_> = stories.iter().filter(meant).collect();
     if chosen.is_empty() {
         let names: Vec<_> = stories.iter().map(|story| story.name).collect();
         return Err(Error::Usage(format!("no story {name:?}; there are: all, {}", names.join(", "))));

@@ -27,14 +27,20 @@ const OPERATOR: &str = "operator";
 const QEMU_PACKAGE: &str = "qemu-system-arm";
 /// Where Debian's u-boot-qemu puts the firmware, if it is not beside the image.
 const SYSTEM_BIOS: &str = "/usr/lib/u-boot/qemu_arm64/u-boot.bin";
-/// Where the project keeps the facts of the emulated board.
-const BOARD_CONF: &str = "board/qemu-arm64/board.conf";
+/// Where the project keeps the facts of its boards.
+const BOARDS: &str = "board";
+/// What stands in the facts of the board that is emulated.
+const EMULATED: &str = "RUNS=\"qemu\"";
 /// What the kernel says last when it was asked to switch off.
 const POWER_DOWN: &str = "reboot: Power down";
 
 /// What the console says on the way up, with the name of the mark.
-const MARKS: [(&str, &str); 3] =
-    [("U-Boot 20", "firmware"), ("Starting kernel", "kernel"), ("PCP-READY", "ready")];
+const MARKS: [(&str, &str); 4] = [
+    ("U-Boot 20", "firmware"),
+    ("Starting kernel", "kernel"),
+    ("Please press Enter", "console"),
+    ("PCP-READY", "ready"),
+];
 /// What it says when it is up and does not work.
 const NOT_READY: &str = "PCP-NOT-READY";
 /// What it says when it will not come up.
@@ -62,17 +68,24 @@ impl Default for Board {
     }
 }
 
+/// The facts of the first board, by name, that QEMU runs.
+fn emulated_board() -> Option<String> {
+    let mut boards: Vec<_> =
+        fs::read_dir(BOARDS).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    boards.sort();
+    let facts = boards.iter().filter_map(|board| fs::read_to_string(board.join("board.conf")).ok());
+    facts.into_iter().find(|text| text.lines().any(|line| line == EMULATED))
+}
+
 impl Board {
     fn read(path: Option<&Path>) -> Result<Self, Error> {
-        let path = path.unwrap_or(Path::new(BOARD_CONF));
-        match fs::read_to_string(path) {
-            Ok(text) => Ok(Self::parse(&text)),
+        let Some(path) = path else {
             // Away from the project's folder the figures that it started with are still good.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && path == Path::new(BOARD_CONF) => {
-                Ok(Self::default())
-            }
-            Err(source) => Err(Error::Io { what: format!("cannot read {}", path.display()), source }),
-        }
+            return Ok(emulated_board().map_or_else(Self::default, |text| Self::parse(&text)));
+        };
+        let text = fs::read_to_string(path)
+            .map_err(|source| Error::Io { what: format!("cannot read {}", path.display()), source })?;
+        Ok(Self::parse(&text))
     }
 
     fn parse(text: &str) -> Self {
@@ -215,7 +228,7 @@ pub struct BootReport {
 /// A point on the way up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mark {
-    /// `firmware`, `kernel`, `ready` or `not ready`.
+    /// `firmware`, `kernel`, `console` (it waits for a key press), `ready` or `not ready`.
     pub name: &'static str,
     /// Seconds since power.
     pub wall_s: f64,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::{Answer, Shell};
 use crate::error::Error;
-use crate::power::sha256_of;
+use crate::power::{die_with_us, sha256_of};
 
 /// Seconds for one connection attempt: a live device answers in one, an emulated one under load in seven.
 const CONNECT_SECONDS: u32 = 20;
@@ -95,6 +95,17 @@ impl SshShell {
         }
     }
 
+    /// The ways to log in that the server offers to somebody who shows no key.
+    ///
+    /// # Errors
+    /// [`Error::Ssh`] if it does not get as far as saying so.
+    pub fn offered_methods(&self, limit: Duration) -> Result<Vec<String>, Error> {
+        let mut command = self.command();
+        command.args(["-o", "PubkeyAuthentication=no", "true"]);
+        let (_, complaint) = gather(start(command, Stdio::null())?, "a login without a key", limit)?;
+        methods(&complaint).ok_or_else(|| Error::Ssh { address: self.place(), detail: complaint })
+    }
+
     fn command(&self) -> Command {
         let mut ssh = Command::new("ssh");
         ssh.args(["-T", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR"]);
@@ -129,14 +140,7 @@ impl SshShell {
     fn converse(&self, script: &str, input: Stdio, limit: Duration) -> Result<Answer, Error> {
         let mut command = self.command();
         command.arg(format!("( {script}\n) 2>&1\necho \"PCP-RC=$?=END\""));
-        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => {
-                Error::MissingTool { tool: "ssh".to_owned(), package: "openssh-client" }
-            }
-            _ => Error::Io { what: "cannot start ssh".to_owned(), source },
-        })?;
-        let (output, complaint) = gather(child, script, limit)?;
+        let (output, complaint) = gather(start(command, input)?, script, limit)?;
         if output.len() as u64 > OUTPUT_BYTES {
             return Err(Error::TooMuchOutput { limit: usize::try_from(OUTPUT_BYTES).unwrap_or(usize::MAX) });
         }
@@ -149,6 +153,23 @@ impl SshShell {
             },
         })
     }
+}
+
+fn start(mut command: Command, input: Stdio) -> Result<Child, Error> {
+    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+    die_with_us(&mut command);
+    command.spawn().map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::MissingTool { tool: "ssh".to_owned(), package: "openssh-client" }
+        }
+        _ => Error::Io { what: "cannot start ssh".to_owned(), source },
+    })
+}
+
+/// What stands in `Permission denied (publickey,password).`
+fn methods(complaint: &str) -> Option<Vec<String>> {
+    let (list, _) = complaint.split_once("Permission denied (")?.1.split_once(')')?;
+    Some(list.split(',').map(str::to_owned).collect())
 }
 
 /// Takes the status line off the end of the output.
@@ -216,6 +237,14 @@ impl Shell for SshShell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_ways_to_log_in_are_read_from_the_refusal() {
+        let owned = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
+        assert_eq!(methods("operator@h: Permission denied (publickey)."), owned(&["publickey"]));
+        assert_eq!(methods("Permission denied (publickey,password)."), owned(&["publickey", "password"]));
+        assert_eq!(methods("ssh: connect to host h port 22: Connection refused"), None);
+    }
 
     #[test]
     fn the_status_line_is_taken_off_the_output() {

@@ -13,14 +13,21 @@ pub(crate) fn story(mut device: Device, stories: &[&Story], json: bool) -> Resul
         let ending = tell(story, &mut device);
         if !json {
             println!("{ending}");
+            if !ending.figures.is_empty() {
+                println!("{}", json_line(&ending.figures)?);
+            }
         }
         tally.add(ending);
     }
     device.close()?;
     if json {
-        println!("{}", serde_json::to_string(&tally).map_err(|error| Error::Finding(error.to_string()))?);
+        println!("{}", json_line(&tally)?);
     } else {
         println!("{tally}");
     }
     Ok(i32::from(tally.failed > 0))
+}
+
+fn json_line(value: &impl serde::Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Finding(error.to_string()))
 }
