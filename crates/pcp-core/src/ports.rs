@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use thiserror::Error;
 
-use crate::audit::{AuditEntry, AuditTicket};
+use crate::audit::{AuditEntry, AuditTicket, RecordKind, Trail};
 use crate::capability::{CapabilityDescriptor, DetectionMethod, SignatureStatus, StateSource};
 use crate::domain::Domain;
 use crate::error::{ErrorCode, PcpError};
@@ -144,6 +144,12 @@ pub trait AuditLogger: Send + Sync {
     fn append(&self, entry: &AuditEntry<'_>, durability: Durability) -> Result<AuditTicket, AuditError>;
     /// Ready once the record is on stable storage.
     fn poll_durable(&self, ticket: &AuditTicket, cx: &mut Context<'_>) -> Poll<Result<(), AuditError>>;
+    /// Ready once a record that nobody waits for finds room, or waiting would not help: a slow disk slows its
+    /// askers down and costs no record. A logger without a buffer always has room.
+    fn poll_room(&self, trail: Trail, kind: RecordKind, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = (trail, kind, cx);
+        Poll::Ready(())
+    }
 }
 
 /// What is known of an operation id before it is claimed.

@@ -115,12 +115,7 @@ impl AuditLog {
     /// # Errors
     /// As [`Writer::append`]. After an error of an intent record no effect may follow.
     pub fn append(&self, entry: &AuditEntry<'_>, durability: Durability) -> Result<Ticket, Error> {
-        let sync = match (entry.kind, durability) {
-            (RecordKind::Intent, _) => Sync::Claim,
-            (_, Durability::Durable) => Sync::Now,
-            (RecordKind::Read, Durability::Lazy) => Sync::Lazy,
-            (_, Durability::Lazy) => Sync::Kept,
-        };
+        let sync = urgency(entry.kind, durability);
         let claim = match entry.kind {
             RecordKind::Terminal => self.ledger.claim_hash(entry.operation_id),
             _ => None,
@@ -226,6 +221,19 @@ impl AuditLogger for AuditLog {
     fn poll_durable(&self, ticket: &AuditTicket, cx: &mut Context<'_>) -> Poll<Result<(), AuditError>> {
         let ticket = Ticket { trail: trail_id(ticket.trail), seq: ticket.seq, hash: ticket.hash };
         self.writer.poll_durable(&ticket, cx).map_err(|error| AuditError(error.to_string()))
+    }
+
+    fn poll_room(&self, trail: Trail, kind: RecordKind, cx: &mut Context<'_>) -> Poll<()> {
+        self.writer.poll_room(trail_id(trail), urgency(kind, Durability::Lazy), cx)
+    }
+}
+
+const fn urgency(kind: RecordKind, durability: Durability) -> Sync {
+    match (kind, durability) {
+        (RecordKind::Intent, _) => Sync::Claim,
+        (_, Durability::Durable) => Sync::Now,
+        (RecordKind::Read, Durability::Lazy) => Sync::Lazy,
+        (_, Durability::Lazy) => Sync::Kept,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::line::{Chain, Hash, LineWriter, MAX_LINE_BYTES, WriteFault};
 use crate::scan::Line;
 
 mod commit;
+mod room;
 mod state;
 
 use state::{State, TrailState, Waiter};

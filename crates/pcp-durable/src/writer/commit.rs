@@ -112,6 +112,10 @@ impl Committer {
             trail.writing = track.batch.len();
             trail.sync_writing = std::mem::take(&mut trail.sync_pending);
         }
+        // The buffers are empty again.
+        self.ready.append(&mut state.rooms);
+        drop(state);
+        self.ready.drain(..).for_each(Waker::wake);
         true
     }
 
@@ -189,10 +193,10 @@ impl Drop for Farewell {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.closed = true;
-        let waiters = std::mem::take(&mut state.waiters);
+        let (waiters, rooms) = (std::mem::take(&mut state.waiters), std::mem::take(&mut state.rooms));
         drop(state);
         self.0.done.notify_all();
-        waiters.into_iter().for_each(|waiter| waiter.waker.wake());
+        waiters.into_iter().map(|waiter| waiter.waker).chain(rooms).for_each(Waker::wake);
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Waiter {
 pub(super) struct State {
     pub(super) trails: Vec<TrailState>,
     pub(super) waiters: Vec<Waiter>,
+    /// Who waits for room in a buffer; woken when the thread has taken what was in it.
+    pub(super) rooms: Vec<Waker>,
     pub(super) fenced: Option<Error>,
     /// No more records are taken.
     pub(super) closing: bool,
@@ -40,6 +42,7 @@ impl State {
         Self {
             trails,
             waiters: Vec::with_capacity(waiting),
+            rooms: Vec::with_capacity(waiting),
             fenced: None,
             closing: false,
             closed: false,

@@ -14,6 +14,11 @@ use super::plan::Planned;
 use super::record::entry;
 use crate::facts::Facts;
 
+/// How far ahead of the device's clock an operation id may be dated, in milliseconds: a caller's clock that is a
+/// little off. The index keeps the newest ids and refuses everything older than what it let go, so whoever could
+/// fill it with ids of the future would shut out every id of now (R-181, TH-06). In ten seconds nobody fills it.
+const MAX_AHEAD_MS: u64 = 10_000;
+
 /// What the record and the index of claims are.
 #[derive(Clone, Copy)]
 pub(crate) struct Records<'p> {
@@ -49,8 +54,9 @@ pub(crate) async fn claim(
         return Ok(Claimed { planned });
     }
     let refuse = |code, message: String| NotClaimed::Refused(Refusal::new(Stage::Execute, code, message));
+    let (wall_ms, budget) = moment;
     match records.claims.begin(operation, facts.action_hash) {
-        ClaimState::Fresh => {}
+        ClaimState::Fresh => refuse_ahead(operation, wall_ms).inspect_err(|_| records.claims.forget(operation))?,
         ClaimState::Ended(terminal) => return Err(NotClaimed::Ended(terminal)),
         ClaimState::Running => {
             return Err(refuse(ErrorCode::Conflict, format!("operation {operation} is still under way")));
@@ -64,7 +70,6 @@ pub(crate) async fn claim(
             return Err(refuse(ErrorCode::LimitReached, message));
         }
     }
-    let (wall_ms, budget) = moment;
     let record = entry(RecordKind::Intent, operation, wall_ms, params, facts, None);
     let ticket = records.audit.append(&record, Durability::Durable).map_err(|error| {
         records.claims.forget(operation);
@@ -84,4 +89,17 @@ pub(crate) async fn claim(
             Err(NotClaimed::Refused(Refusal { timed_out: true, ..refusal }))
         }
     }
+}
+
+/// Only a fresh id is judged by its date: one that ended before the device's clock was set back keeps its end.
+fn refuse_ahead(operation: OperationId, wall_ms: u64) -> Result<(), NotClaimed> {
+    let ahead = operation.unix_ms().saturating_sub(wall_ms);
+    if ahead <= MAX_AHEAD_MS {
+        return Ok(());
+    }
+    let message = format!(
+        "operation id {operation} is dated {ahead} ms ahead of the device's clock, more than the {MAX_AHEAD_MS} allowed"
+    );
+    let refusal = Refusal::new(Stage::Execute, ErrorCode::InvalidRequest, message);
+    Err(NotClaimed::Refused(refusal.hint("make the id from this device's time and ask again")))
 }

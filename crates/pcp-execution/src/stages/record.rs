@@ -72,7 +72,7 @@ impl Ended {
     }
 }
 
-/// Writes the terminal, read or refusal record, and waits for it where a claim is open.
+/// Writes the terminal, read or refusal record, and waits for it where a claim is open, for room where none is.
 pub(crate) async fn record(
     ended: &Ended,
     operation: OperationId,
@@ -96,6 +96,9 @@ pub(crate) async fn record(
         timed_out: ended.timed_out,
         duration_us,
     };
+    if durability == Durability::Lazy {
+        poll_fn(|cx| audit.poll_room(facts.trail, kind, cx)).await;
+    }
     let ticket = audit.append(&entry(kind, operation, wall_ms, params, facts, Some(end)), durability)?;
     if durability == Durability::Durable {
         poll_fn(|cx| audit.poll_durable(&ticket, cx)).await?;
