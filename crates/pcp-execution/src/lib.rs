@@ -8,6 +8,7 @@
 mod config;
 mod facts;
 pub mod json_schema;
+mod one_reading;
 mod pipeline;
 mod redact;
 mod result;

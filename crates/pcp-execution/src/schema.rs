@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pcp_core::{CapabilityDescriptor, CapabilityId};
 
 use crate::json_schema::JsonSchema;
+use crate::one_reading;
 
 /// Most compiled schemas kept: the capabilities in use at one time, at about 10 KiB each.
 pub const MAX_COMPILED_SCHEMAS: usize = 256;
@@ -108,8 +109,7 @@ impl ParameterSchemas {
             found
         };
         check_shape(json).map_err(whole)?;
-        let value: serde_json::Value =
-            serde_json::from_str(json).map_err(|error| whole(format!("no JSON: {error}")))?;
+        let value = one_reading::parse(json).map_err(|error| whole(format!("no JSON: {error}")))?;
         validator.validate(&value).map_err(|violation| InvalidParameters {
             pointer: violation.pointer,
             message: violation.message,
@@ -200,6 +200,16 @@ mod tests {
         assert!(check(&schemas, schema, "{}").is_err());
         assert!(check(&schemas, schema, r#"{"id":1,"more":2}"#).is_err());
         assert!(check(&schemas, schema, "[1]").is_err());
+    }
+
+    #[test]
+    fn what_is_checked_is_what_the_application_will_read() {
+        let schemas = ParameterSchemas::default();
+        let schema = r#"{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"],"additionalProperties":false}"#;
+        for text in [r#"{"id":"x","id":1}"#, r#"{"$serde_json::private::RawValue":"{\"id\":1}"}"#] {
+            let error = check(&schemas, schema, text).unwrap_err();
+            assert!(error.message.starts_with("no JSON: a member"), "{text}: {error}");
+        }
     }
 
     #[test]
