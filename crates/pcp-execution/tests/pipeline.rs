@@ -318,6 +318,26 @@ fn an_operation_id_runs_once_and_belongs_to_one_action() {
 }
 
 #[test]
+fn an_id_of_the_future_is_not_claimed_and_one_that_ended_keeps_its_end() {
+    let caller = caller(Domain::App, 3);
+    let mut device = Device::new(Behave::Answer("{}"));
+    let dated = |ahead_ms: u64| Envelope {
+        operation_id: OperationId::from_parts(NOW_MS + ahead_ms, [1; 10]),
+        ..envelope(1)
+    };
+    let at_limit = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(10_000)));
+    let beyond = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(10_001)));
+    let refused = beyond.error.unwrap();
+    assert_eq!((at_limit.terminal, refused.code), (Terminal::Succeeded, ErrorCode::InvalidRequest));
+    assert!(refused.message.contains("is dated 10001 ms ahead"), "{}", refused.message);
+    assert_eq!((beyond.terminal, device.invoked()), (Terminal::Rejected, 1));
+
+    device.set_clock(NOW_MS - 3_600_000);
+    let again = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(10_000)));
+    assert_eq!((again.terminal, again.replayed, device.invoked()), (Terminal::Succeeded, true, 1));
+}
+
+#[test]
 fn a_dry_run_tells_the_plan_and_does_nothing() {
     let caller = caller(Domain::App, 3);
     for (id, gate, claims) in [

@@ -56,7 +56,9 @@ pub(crate) async fn claim(
     let refuse = |code, message: String| NotClaimed::Refused(Refusal::new(Stage::Execute, code, message));
     let (wall_ms, budget) = moment;
     match records.claims.begin(operation, facts.action_hash) {
-        ClaimState::Fresh => refuse_ahead(operation, wall_ms).inspect_err(|_| records.claims.forget(operation))?,
+        ClaimState::Fresh => {
+            refuse_ahead(operation, wall_ms).inspect_err(|_| records.claims.forget(operation))?
+        }
         ClaimState::Ended(terminal) => return Err(NotClaimed::Ended(terminal)),
         ClaimState::Running => {
             return Err(refuse(ErrorCode::Conflict, format!("operation {operation} is still under way")));

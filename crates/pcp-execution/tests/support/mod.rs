@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -201,14 +202,14 @@ impl OperationClaims for Claims {
 }
 
 #[derive(Debug)]
-pub(crate) struct FixedClock(pub(crate) u64);
+pub(crate) struct FixedClock(AtomicU64);
 
 impl Clock for FixedClock {
     fn monotonic_us(&self) -> u64 {
         0
     }
     fn wall_ms(&self) -> u64 {
-        self.0
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -216,6 +217,7 @@ impl Clock for FixedClock {
 pub(crate) struct Device {
     pub(crate) app: Arc<FakeApp>,
     pub(crate) log: Arc<FakeLog>,
+    clock: Arc<FixedClock>,
     pub(crate) pipeline: ExecutionPipeline<Arc<FakeApp>>,
     pub(crate) scratch: Scratch,
 }
@@ -261,15 +263,16 @@ impl Device {
             registry.0.insert(one.id.clone(), Arc::new(one));
         }
         let (app, log) = (Arc::new(app), Arc::new(FakeLog::default()));
+        let clock = Arc::new(FixedClock(NOW_MS.into()));
         let ports = Ports {
             registry: Arc::new(registry),
             permissions: Arc::new(PermissionEngine::new(rules)),
             audit: log.clone(),
             claims: Arc::new(Claims::default()),
-            clock: Arc::new(FixedClock(NOW_MS)),
+            clock: clock.clone(),
         };
         let pipeline = ExecutionPipeline::new(ports, app.clone(), config);
-        Self { app, log, pipeline, scratch: Scratch::default() }
+        Self { app, log, clock, pipeline, scratch: Scratch::default() }
     }
 
     pub(crate) async fn run(
@@ -292,6 +295,11 @@ impl Device {
         let (target_app, action) = rest.rsplit_once('.').unwrap();
         let intent = Intent { domain: domain.parse().unwrap(), action, target_app, parameters };
         self.pipeline.execute(caller, &Request { envelope, intent }, &mut self.scratch).await
+    }
+
+    /// Sets the wall clock, back as well as forward.
+    pub(crate) fn set_clock(&self, wall_ms: u64) {
+        self.clock.0.store(wall_ms, Ordering::Relaxed);
     }
 
     pub(crate) fn invoked(&self) -> u32 {
