@@ -30,6 +30,12 @@ impl TokenBucket {
         Self { per_second: u64::from(per_second), capacity, level: capacity, filled_us: now_us }
     }
 
+    /// Whether nothing of its burst is used up: a new bucket would give no more.
+    fn is_full(&self, now_us: u64) -> bool {
+        let passed = now_us.saturating_sub(self.filled_us);
+        self.level.saturating_add(passed.saturating_mul(self.per_second)) >= self.capacity
+    }
+
     /// Takes one token; `false` when there is none.
     pub fn take(&mut self, now_us: u64) -> bool {
         let passed = now_us.saturating_sub(self.filled_us);
@@ -79,6 +85,8 @@ impl Admission {
         if self.connections >= connections {
             return refuse(format!("{connections} connections are open, the limit"));
         }
+        // Whoever left and is owed nothing is forgotten; its bucket would be full again.
+        self.uids.retain(|_, entry| entry.connections > 0 || !entry.bucket.is_full(now_us));
         let bucket = TokenBucket::new(uid_requests_per_second, UID_BURST_SECONDS, now_us);
         let entry = self.uids.entry(uid).or_insert(Uid { connections: 0, bucket });
         if entry.connections >= connections_per_uid {
@@ -89,14 +97,12 @@ impl Admission {
         Ok(())
     }
 
-    /// Counts a connection out. A uid without connections keeps nothing.
+    /// Counts a connection out. What the uid has used up stays used up: whoever connects anew for each burst
+    /// would be held by no limit.
     pub fn leave(&mut self, uid: u32) {
         self.connections = self.connections.saturating_sub(1);
         if let Some(entry) = self.uids.get_mut(&uid) {
             entry.connections = entry.connections.saturating_sub(1);
-            if entry.connections == 0 {
-                self.uids.remove(&uid);
-            }
         }
     }
 
@@ -160,7 +166,20 @@ mod tests {
         for uid in [1, 2, 3] {
             admission.leave(uid);
         }
-        assert!(admission.uids.is_empty());
+        admission.enter(4, 0).unwrap();
+        assert_eq!((admission.connections(), admission.uids.len()), (1, 1), "who is gone is forgotten");
+    }
+
+    #[test]
+    fn a_uid_that_connects_anew_gets_no_new_bucket() {
+        let mut admission = Admission::new(Limits { uid_requests_per_second: 10, ..Limits::default() });
+        let mut served = |now_us: u64| {
+            admission.enter(7, now_us).unwrap();
+            let served = (0..100).filter(|_| admission.take(7, now_us)).count();
+            admission.leave(7);
+            served
+        };
+        assert_eq!([served(0), served(0), served(1_000_000), served(60_000_000)], [20, 0, 10, 20]);
     }
 
     #[test]
