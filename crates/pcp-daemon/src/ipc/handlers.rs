@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 use std::pin::pin;
 use std::time::Duration;
 
+use pcp_core::glob::MAX_GLOB_BYTES;
 use pcp_core::{
-    AppId, AuthPrincipal, CapabilityId, CapabilityRegistry, Domain, ErrorCode, Intent, PcpError, StateSource,
+    ActionClass, AppId, AuthPrincipal, CapabilityId, CapabilityRegistry, DetectionMethod, Domain, ErrorCode,
+    Gate, Intent, PcpError, StateSource, Tier,
 };
 use pcp_execution::{ExecutionResult, Plan, Request as PipelineRequest, Scratch};
 use pcp_ipc::payloads::{
@@ -16,6 +18,8 @@ use pcp_ipc::payloads::{
 use pcp_ipc::{Error as IpcError, Json, Payload, Request, Tag};
 use pcp_stream::FrameWriteHalf;
 use pcp_trust::root_file::{FileRule, read_once};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::session::{answer_error, send};
 use crate::daemon::Core;
@@ -68,7 +72,10 @@ async fn answer_execution(
     writer: &mut FrameWriteHalf,
 ) -> Result<(), IpcError> {
     let hash = result.audit_hash.map(hex);
-    let plan = result.plan.as_ref().map(|plan| plan_json(intent, plan));
+    let plan = match result.plan.as_ref().map(|plan| plan_json(intent, plan)).transpose() {
+        Ok(plan) => plan,
+        Err(error) => return answer_error(writer, &error).await,
+    };
     let data = scratch.data();
     let answer = OperationResult {
         tag: Tag,
@@ -90,26 +97,54 @@ async fn answer_execution(
 }
 
 /// What a dry run answers: exactly the intent, and what would be done with it (R-013).
-fn plan_json(intent: &Intent<'_>, plan: &Plan) -> String {
-    let parameters: serde_json::Value = serde_json::from_str(intent.parameters).unwrap_or_default();
-    serde_json::json!({
-        "intent": {
-            "domain": intent.domain,
-            "action": intent.action,
-            "target_app": intent.target_app,
-            "parameters": parameters,
+#[derive(Serialize)]
+struct PlanText<'a> {
+    intent: PlannedIntent<'a>,
+    capability: &'a CapabilityId,
+    class: ActionClass,
+    rule: &'a str,
+    gate: Gate,
+    method: DetectionMethod,
+    tier: Tier,
+    claims: bool,
+    undo_window_ms: Option<u64>,
+    budget_ms: u64,
+}
+
+#[derive(Serialize)]
+struct PlannedIntent<'a> {
+    domain: Domain,
+    action: &'a str,
+    target_app: &'a str,
+    /// Byte for byte: parsing would round numbers and drop what is there twice.
+    parameters: &'a RawValue,
+}
+
+fn plan_json(intent: &Intent<'_>, plan: &Plan) -> Result<String, PcpError> {
+    let fault = |error: &dyn std::fmt::Display| {
+        PcpError::new(ErrorCode::InvalidRequest, format!("the plan cannot be written as JSON: {error}"))
+            .hint("parameters of a dry run are nested at least one level less than others")
+    };
+    let text = serde_json::to_string(&PlanText {
+        intent: PlannedIntent {
+            domain: intent.domain,
+            action: intent.action,
+            target_app: intent.target_app,
+            parameters: serde_json::from_str(intent.parameters).map_err(|error| fault(&error))?,
         },
-        "capability": plan.capability,
-        "class": plan.class,
-        "rule": plan.rule,
-        "gate": plan.gate,
-        "method": plan.method,
-        "tier": plan.method.tier(),
-        "claims": plan.claims,
-        "undo_window_ms": plan.undo_window_ms,
-        "budget_ms": plan.budget_ms,
+        capability: &plan.capability,
+        class: plan.class,
+        rule: &plan.rule,
+        gate: plan.gate,
+        method: plan.method,
+        tier: plan.method.tier(),
+        claims: plan.claims,
+        undo_window_ms: plan.undo_window_ms,
+        budget_ms: plan.budget_ms,
     })
-    .to_string()
+    .map_err(|error| fault(&error))?;
+    Json::parse(&text).map_err(|error| fault(&error))?;
+    Ok(text)
 }
 
 /// Answers everything that only reads.
@@ -141,6 +176,9 @@ async fn registry(
     query: &RegistryQuery<'_>,
     writer: &mut FrameWriteHalf,
 ) -> Result<(), IpcError> {
+    if let Err(error) = check_query(query) {
+        return answer_error(writer, &error).await;
+    }
     let cursor = query.cursor.as_deref();
     let queued = writer.queue(RegistryResponse::TYPE, |out| {
         let mut page = RegistryPage::begin(out, query.what);
@@ -153,6 +191,18 @@ async fn registry(
     match queued {
         Ok(()) => Ok(writer.flush().await?),
         Err(error) => answer_error(writer, &error.to_pcp()).await,
+    }
+}
+
+/// A glob is matched against every row on the decision thread, so its length is everybody's time (TH-06).
+fn check_query(query: &RegistryQuery<'_>) -> Result<(), PcpError> {
+    match query.app.as_deref().map(str::len) {
+        Some(bytes) if bytes > MAX_GLOB_BYTES => {
+            let message = format!("the glob in `app` has {bytes} bytes, the limit is {MAX_GLOB_BYTES}");
+            Err(PcpError::new(ErrorCode::InvalidRequest, message)
+                .hint("one `*` matches any run of characters"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -269,4 +319,47 @@ fn hex(bytes: [u8; 32]) -> heapless::String<64> {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glob_that_would_hold_up_everybody_is_refused_before_it_is_matched() {
+        let query = |glob: &str| {
+            let mut query = RegistryQuery::all(RegistryRows::Capabilities);
+            query.app = Some(glob.to_owned().into());
+            check_query(&query).map_err(|error| (error.code, error.message.into_owned()))
+        };
+        assert_eq!(query(&"*".repeat(MAX_GLOB_BYTES)), Ok(()));
+        let message = "the glob in `app` has 256 bytes, the limit is 255".to_owned();
+        assert_eq!(query(&"*".repeat(MAX_GLOB_BYTES + 1)), Err((ErrorCode::InvalidRequest, message)));
+    }
+
+    #[test]
+    fn a_plan_repeats_the_intent_byte_for_byte_or_says_that_it_cannot() {
+        let id = CapabilityId::parse("app.x.set_value").unwrap();
+        let plan = Plan {
+            capability: id.clone(),
+            class: ActionClass::InputText,
+            rule: "app.*.*".to_owned(),
+            gate: Gate::Allow,
+            method: DetectionMethod::Desktop,
+            claims: true,
+            undo_window_ms: None,
+            budget_ms: 5,
+        };
+        let text = |parameters: &str| {
+            let intent =
+                Intent { domain: id.domain(), action: id.action(), target_app: id.app(), parameters };
+            plan_json(&intent, &plan).map_err(|error| error.code)
+        };
+        let parameters = r#"{"z":123456789012345678901234567890, "a":1.0e2}"#;
+        assert!(text(parameters).unwrap().contains(parameters));
+        let nested =
+            |levels: usize| format!("{{\"v\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        assert!(text(&nested(29)).is_ok());
+        assert_eq!(text(&nested(30)), Err(ErrorCode::InvalidRequest), "as deep as a request may carry");
+    }
 }
