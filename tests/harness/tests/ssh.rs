@@ -114,6 +114,14 @@ fn a_key_that_the_device_does_not_know_is_an_ssh_error_and_not_an_answer() {
 }
 
 #[test]
+fn the_server_is_asked_which_ways_to_log_in_it_offers() {
+    let server = Server::start();
+    let methods = server.shell("operator").offered_methods(SOON).unwrap();
+    assert!(methods.contains(&"publickey".to_owned()), "{methods:?}");
+    assert!(!methods.contains(&"password".to_owned()), "{methods:?}");
+}
+
+#[test]
 fn another_host_key_at_the_same_address_is_refused() {
     let server = Server::start();
     server.shell("operator").check("true").unwrap();
@@ -131,9 +139,14 @@ fn a_command_that_does_not_end_is_given_up() {
     let server = Server::start();
     let mut shell = server.shell("operator");
     shell.connect(SOON).unwrap();
-    let error = shell.run("echo begun; exec 2>&1; read x </dev/zero; read y <&1", Duration::from_secs(2));
+    // A pipe whose other end is this test's: the command waits as long as the test lives, however that ends.
+    let pipe = server.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let held = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let error = shell.run(&format!("echo begun; read x <{}", pipe.display()), Duration::from_secs(2));
     assert!(matches!(error, Err(Error::Timeout { .. })), "{error:?}");
     shell.check("true").unwrap();
+    drop(held);
 }
 
 #[test]

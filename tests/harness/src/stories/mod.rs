@@ -5,5 +5,8 @@ mod poweroff;
 
 use crate::story::Story;
 
-/// Every story. The last one switches the device off.
-pub const ALL: &[Story] = &[boot::STORY, poweroff::STORY];
+/// Every story. Measuring comes before the load, and the last one of all switches the device off.
+pub const ALL: &[Story] = &[
+    boot::STORY,
+    poweroff::STORY,
+];
