@@ -3,6 +3,7 @@
 mod ask;
 mod audit;
 mod boot;
+mod config;
 mod notes;
 mod pcpd;
 mod ping;
@@ -17,6 +18,7 @@ pub const ALL: &[Story] = &[
     ping::STORY,
     notes::STORY,
     walls::STORY,
+    config::STORY,
     audit::STORY,
     poweroff::STORY,
 ];
