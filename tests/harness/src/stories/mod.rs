@@ -4,6 +4,7 @@ mod ask;
 mod audit;
 mod boot;
 mod config;
+mod crash;
 mod notes;
 mod pcpd;
 mod ping;
@@ -19,6 +20,7 @@ pub const ALL: &[Story] = &[
     notes::STORY,
     walls::STORY,
     config::STORY,
+    crash::STORY,
     audit::STORY,
     poweroff::STORY,
 ];
