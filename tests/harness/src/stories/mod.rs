@@ -5,6 +5,7 @@ mod audit;
 mod boot;
 mod config;
 mod crash;
+mod measure;
 mod notes;
 mod pcpd;
 mod ping;
@@ -17,6 +18,7 @@ use crate::story::Story;
 pub const ALL: &[Story] = &[
     boot::STORY,
     ping::STORY,
+    measure::STORY,
     notes::STORY,
     walls::STORY,
     config::STORY,
