@@ -190,6 +190,18 @@ fn a_console_that_waits_for_no_key_press_fails_the_boot_story() {
 }
 
 #[test]
+fn all_are_the_stories_that_are_not_told_by_name_only_and_every_name_is_found() {
+    let all: Vec<_> = story::named(stories::ALL, "all").unwrap().iter().map(|told| told.name).collect();
+    assert_eq!((all.first(), all.last()), (Some(&"boot"), Some(&"poweroff")));
+    assert!(!all.contains(&"demo"), "{all:?}");
+    for told in stories::ALL {
+        assert_eq!(story::named(stories::ALL, told.name).unwrap().len(), 1, "{}", told.name);
+    }
+    let error = story::named(stories::ALL, "balance").unwrap_err().to_string();
+    assert!(error.starts_with("no story \"balance\"; there are: all, boot, ping"), "{error}");
+}
+
+#[test]
 fn an_unclean_end_fails_the_power_off_story_with_the_kernels_line() {
     let lab = Lab::new(&GOOD.replace("mounted'", "recovery complete'"));
     let mut device = lab.device();

@@ -5,6 +5,7 @@ mod audit;
 mod boot;
 mod config;
 mod crash;
+mod demo;
 mod measure;
 mod notes;
 mod pcpd;
@@ -25,4 +26,5 @@ pub const ALL: &[Story] = &[
     crash::STORY,
     audit::STORY,
     poweroff::STORY,
+    demo::STORY,
 ];
