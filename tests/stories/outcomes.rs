@@ -89,7 +89,7 @@ fn every_way_to_fail_has_its_terminal_and_only_certainty_is_called_failed() {
         ("wrong_result", 9, "outcome_unknown", json!("verification_failed"), json!("unknown"), 1),
         ("hang_before", 9, "outcome_unknown", json!("outcome_unknown"), json!("unknown"), 0),
     ];
-    for (behave, exit, terminal, error, effect, effects) in &table {
+    for (behave, exit, terminal, _, effect, effects) in &table {
         let before = fake.effect_count();
         let answer = device.cli(&["exec", CREATE, &format!("behave={behave}")]);
         let data = &answer.envelope()["data"];
@@ -101,7 +101,6 @@ fn every_way_to_fail_has_its_terminal_and_only_certainty_is_called_failed() {
         assert_eq!(&data["effect"], effect, "{behave}");
         assert_eq!(fake.effect_count() - before, *effects, "{behave}");
         assert_eq!(data["retry_safe"], json!(*terminal == "failed"), "{behave}");
-        let _ = error;
     }
 
     let lines = device.stop_and_read();

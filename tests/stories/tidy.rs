@@ -1,12 +1,11 @@
 //! The house rules that a compiler does not know: layers, the purity of core, words that have no place (DESIGN 2, 6).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 
 use serde_json::Value;
+
+use crate::support::workspace::{dependencies, files_below, folder, package, packages, root, rust_files};
 
 /// What a crate may import besides core.
 enum May {
@@ -40,38 +39,6 @@ const CORE_DEPENDENCIES: [&str; 5] = ["heapless", "serde", "serde_json", "sha2",
 /// What core may not name: the world, its clocks, its threads.
 const IMPURE: [&str; 7] =
     ["std::fs", "std::net", "std::thread", "std::process", "Instant", "SystemTime", "tokio"];
-
-fn root() -> &'static Path {
-    static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    ROOT.get_or_init(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap())
-}
-
-/// What cargo knows of the packages of this workspace.
-fn packages() -> &'static [Value] {
-    static PACKAGES: OnceLock<Vec<Value>> = OnceLock::new();
-    PACKAGES.get_or_init(|| {
-        let arguments = ["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"];
-        let output = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-        metadata["packages"].as_array().unwrap().clone()
-    })
-}
-
-fn package(name: &str) -> Option<&'static Value> {
-    packages().iter().find(|package| package["name"] == name)
-}
-
-/// The folder of a package, relative to the workspace.
-fn folder(package: &Value) -> PathBuf {
-    let manifest = Path::new(package["manifest_path"].as_str().unwrap());
-    manifest.parent().unwrap().strip_prefix(root()).unwrap().to_owned()
-}
-
-/// Dependencies that a user of the package gets, too.
-fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
-    package["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"].is_null())
-}
 
 fn layer(package: &Value) -> Option<&'static May> {
     let name = package["name"].as_str().unwrap();
@@ -151,30 +118,6 @@ fn names(line: &str, word: &str) -> bool {
     })
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    files_below(folder).into_iter().filter(|file| file.extension().is_some_and(|ext| ext == "rs")).collect()
-}
-
-/// Every file of the project below `folder`, without what was built.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let built = |path: &Path| {
-        let name = path.file_name().unwrap();
-        name == "target" || name == ".git" || path == root().join("image/out") || name == "__pycache__"
-    };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let facts = fs::symlink_metadata(&path).unwrap();
-        if facts.is_dir() && !built(&path) {
-            files.extend(files_below(&path));
-        } else if facts.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
-    files
-}
-
 #[test]
 fn nothing_is_left_undone_or_left_out_in_the_sources() {
     let words = [
@@ -245,139 +188,4 @@ fn the_compiler_is_pinned_and_nothing_else_is() {
     let channel = toolchain["channel"].as_str().unwrap();
     let version = workspace.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap();
     assert!(channel.starts_with(version.trim_matches('"')), "{channel} and {version}");
-}
-
-/// A row of SPEC.md.
-struct Promise {
-    id: String,
-    commands: Vec<String>,
-    state: String,
-}
-
-fn promises() -> Vec<Promise> {
-    let text = fs::read_to_string(root().join("SPEC.md")).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| id "));
-    rows.map(|row| {
-        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [id, _, command, _, state] = cells[..] else {
-            panic!("id, promise, command, where, state: {row}")
-        };
-        let commands = command.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        Promise { id: id.to_owned(), commands, state: state.to_owned() }
-    })
-    .collect()
-}
-
-#[test]
-fn every_promise_names_a_command_and_every_command_something_that_exists() {
-    let promises = promises();
-    assert!(promises.len() > 20, "{}", promises.len());
-    let mut ids = BTreeSet::new();
-    let mut wrong = Vec::new();
-    for Promise { id, commands, state } in &promises {
-        if !ids.insert(id) {
-            wrong.push(format!("{id} is promised twice"));
-        }
-        if commands.is_empty() && state != "open" {
-            wrong.push(format!("{id} has no command and is not open"));
-        }
-        wrong.extend(
-            commands
-                .iter()
-                .filter_map(|command| Some(format!("{id}: `{command}`: {}", exists(command).err()?))),
-        );
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// Whether what a command is about is there.
-fn exists(command: &str) -> Result<(), String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    match words.as_slice() {
-        ["cargo", "test", rest @ ..] => test_exists(rest),
-        ["cargo", "run", rest @ ..] => example_exists(rest),
-        ["cargo", ..] => Ok(()),
-        [program, ..] if program.contains('/') => {
-            root().join(program).is_file().then_some(()).ok_or_else(|| format!("there is no file {program}"))
-        }
-        _ => Err("neither cargo nor a file of the project".to_owned()),
-    }
-}
-
-/// The value of an option, and the words that belong to none.
-fn parse<'a>(words: &[&'a str]) -> (BTreeMap<&'a str, &'a str>, Vec<&'a str>) {
-    let (mut options, mut free) = (BTreeMap::new(), Vec::new());
-    let mut words = words.iter().copied().filter(|word| *word != "--");
-    while let Some(word) = words.next() {
-        if word.starts_with('-') {
-            options.insert(word, words.next().unwrap_or_default());
-        } else {
-            free.push(word);
-        }
-    }
-    (options, free)
-}
-
-fn target_exists(package: &Value, kind: &str, name: &str) -> Result<PathBuf, String> {
-    let targets = package["targets"].as_array().unwrap();
-    let target = targets.iter().find(|target| target["name"] == name && target["kind"][0] == kind);
-    let target = target.ok_or_else(|| format!("{} has no {kind} {name}", package["name"]))?;
-    Ok(PathBuf::from(target["src_path"].as_str().unwrap()))
-}
-
-fn example_exists(words: &[&str]) -> Result<(), String> {
-    let (options, _) = parse(words);
-    let package =
-        package(options.get("-p").copied().unwrap_or_default()).ok_or("there is no such package")?;
-    options.get("--example").map_or(Ok(()), |name| target_exists(package, "example", name).map(|_| ()))
-}
-
-fn test_exists(words: &[&str]) -> Result<(), String> {
-    let (options, filters) = parse(words);
-    if options.contains_key("--workspace") {
-        return Ok(());
-    }
-    let package =
-        package(options.get("-p").copied().unwrap_or_default()).ok_or("there is no such package")?;
-    let folder = root().join(folder(package));
-    let files = match options.get("--test") {
-        // A test of one file beside its modules' folder, or a folder with a main.rs.
-        Some(name) => {
-            let source = target_exists(package, "test", name)?;
-            let modules = source.parent().unwrap().to_owned();
-            if source.ends_with("main.rs") { rust_files(&modules) } else { vec![source] }
-        }
-        None => rust_files(&folder),
-    };
-    let paths: Vec<String> = files.iter().flat_map(|file| tests_of(&folder, file)).collect();
-    match filters.iter().find(|filter| !paths.iter().any(|path| path.contains(**filter))) {
-        Some(filter) => Err(format!("no test has {filter:?} in its name")),
-        None if paths.is_empty() => Err("it has no tests".to_owned()),
-        None => Ok(()),
-    }
-}
-
-/// The tests of a file, as the test runner names them: module path and function.
-fn tests_of(package: &Path, file: &Path) -> Vec<String> {
-    let inside = file.strip_prefix(package).unwrap().with_extension("");
-    let module: Vec<&str> = inside
-        .iter()
-        .map(|part| part.to_str().unwrap())
-        .filter(|part| !matches!(*part, "src" | "lib" | "main" | "mod" | "tests"))
-        .collect();
-    let text = fs::read_to_string(file).unwrap();
-    let mut tests = Vec::new();
-    let mut marked = false;
-    for line in text.lines().map(str::trim_start) {
-        marked |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-        let Some(rest) = line.strip_prefix("fn ").or_else(|| line.strip_prefix("async fn ")) else {
-            continue;
-        };
-        if std::mem::take(&mut marked) {
-            let inner = if text.contains("mod tests {") { "tests::" } else { "" };
-            let name = rest.split(['(', '<']).next().unwrap();
-            tests.push(format!("{}::{inner}{name}", module.join("::")));
-        }
-    }
-    tests
 }

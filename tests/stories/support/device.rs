@@ -104,7 +104,7 @@ impl Device {
         for folder in ["etc/portal/pcp/principals.d", "etc/portal/pcp/apps.d", "etc/portal/keys/trusted"] {
             device.folder(folder, uids::own(), 0o755);
         }
-        device.write("pcpd.toml", &device.config(plan));
+        device.write("pcpd.toml", device.config(plan));
         device.write_principals(plan.own_rate);
         device
     }

@@ -8,6 +8,7 @@ pub(crate) mod pseudo_terminal;
 pub(crate) mod python;
 pub(crate) mod records;
 pub(crate) mod uids;
+pub(crate) mod workspace;
 
 pub(crate) use answer::Answer;
 pub(crate) use device::{Device, Plan};
