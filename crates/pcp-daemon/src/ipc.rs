@@ -2,6 +2,7 @@
 
 pub mod handlers;
 pub mod limits;
+mod plan;
 pub mod session;
 
 pub use limits::{Admission, TokenBucket};

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use pcp_core::glob::MAX_GLOB_BYTES;
 use pcp_core::{
-    ActionClass, AppId, AuthPrincipal, CapabilityId, CapabilityRegistry, DetectionMethod, Domain, ErrorCode,
-    Gate, Intent, PcpError, StateSource, Tier,
+    AppEntry, AppId, AuthPrincipal, CapabilityId, CapabilityRegistry, Domain, ErrorCode, Intent, PcpError,
+    StateSource,
 };
-use pcp_execution::{ExecutionResult, Plan, Request as PipelineRequest, Scratch};
+use pcp_execution::{ExecutionResult, Request as PipelineRequest, Scratch};
 use pcp_ipc::payloads::{
     AckState, AppRow, CapabilityRow, ExecuteRequest, ExecuteResponse, GetManifest, ManifestResponse,
     OperationFailure, OperationResult, QueryState, RegistryPage, RegistryQuery, RegistryResponse,
@@ -18,9 +18,8 @@ use pcp_ipc::payloads::{
 use pcp_ipc::{Error as IpcError, Json, Payload, Request, Tag};
 use pcp_stream::FrameWriteHalf;
 use pcp_trust::root_file::{FileRule, read_once};
-use serde::Serialize;
-use serde_json::value::RawValue;
 
+use super::plan::plan_json;
 use super::session::{answer_error, send};
 use crate::daemon::Core;
 use crate::doctor;
@@ -96,57 +95,6 @@ async fn answer_execution(
     send(writer, &answer).await
 }
 
-/// What a dry run answers: exactly the intent, and what would be done with it (R-013).
-#[derive(Serialize)]
-struct PlanText<'a> {
-    intent: PlannedIntent<'a>,
-    capability: &'a CapabilityId,
-    class: ActionClass,
-    rule: &'a str,
-    gate: Gate,
-    method: DetectionMethod,
-    tier: Tier,
-    claims: bool,
-    undo_window_ms: Option<u64>,
-    budget_ms: u64,
-}
-
-#[derive(Serialize)]
-struct PlannedIntent<'a> {
-    domain: Domain,
-    action: &'a str,
-    target_app: &'a str,
-    /// Byte for byte: parsing would round numbers and drop what is there twice.
-    parameters: &'a RawValue,
-}
-
-fn plan_json(intent: &Intent<'_>, plan: &Plan) -> Result<String, PcpError> {
-    let fault = |error: &dyn std::fmt::Display| {
-        PcpError::new(ErrorCode::InvalidRequest, format!("the plan cannot be written as JSON: {error}"))
-            .hint("parameters of a dry run are nested at least one level less than others")
-    };
-    let text = serde_json::to_string(&PlanText {
-        intent: PlannedIntent {
-            domain: intent.domain,
-            action: intent.action,
-            target_app: intent.target_app,
-            parameters: serde_json::from_str(intent.parameters).map_err(|error| fault(&error))?,
-        },
-        capability: &plan.capability,
-        class: plan.class,
-        rule: &plan.rule,
-        gate: plan.gate,
-        method: plan.method,
-        tier: plan.method.tier(),
-        claims: plan.claims,
-        undo_window_ms: plan.undo_window_ms,
-        budget_ms: plan.budget_ms,
-    })
-    .map_err(|error| fault(&error))?;
-    Json::parse(&text).map_err(|error| fault(&error))?;
-    Ok(text)
-}
-
 /// Answers everything that only reads.
 pub(super) async fn answer(
     core: &Core,
@@ -156,7 +104,7 @@ pub(super) async fn answer(
 ) -> Result<(), IpcError> {
     match request {
         Request::Registry(query) => registry(core, caller, query, writer).await,
-        Request::Manifest(asked) => manifest(core, asked, writer).await,
+        Request::Manifest(asked) => manifest(core, caller.domain, asked, writer).await,
         Request::QueryState(asked) => state(core, asked, writer).await,
         Request::Cancel(asked) => {
             let message = format!("operation {} is not under way on this connection", asked.operation_id);
@@ -184,7 +132,7 @@ async fn registry(
         let mut page = RegistryPage::begin(out, query.what);
         let next = match query.what {
             RegistryRows::Capabilities => capability_rows(core, caller.domain, query, cursor, &mut page)?,
-            RegistryRows::Apps => app_rows(core, query, cursor, &mut page)?,
+            RegistryRows::Apps => app_rows(core, caller.domain, query, cursor, &mut page)?,
         };
         page.finish(next.as_deref())
     });
@@ -237,8 +185,19 @@ fn capability_rows(
     }
 }
 
+/// Whether an application is on the caller's side of the wall: one that offers nothing is on both, so that
+/// people see its problem.
+fn is_seen(app: &AppEntry, holds: Domain) -> bool {
+    app.capabilities.is_empty() || reached(app, holds).next().is_some()
+}
+
+fn reached(app: &AppEntry, holds: Domain) -> impl Iterator<Item = &CapabilityId> {
+    app.capabilities.iter().filter(move |id| holds.reaches(id.domain()))
+}
+
 fn app_rows(
     core: &Core,
+    holds: Domain,
     query: &RegistryQuery<'_>,
     cursor: Option<&str>,
     page: &mut RegistryPage<'_>,
@@ -246,12 +205,15 @@ fn app_rows(
     let mut last = None;
     for app in core.registry.apps() {
         let id = app.id.as_str();
-        let wanted = query.id.as_deref().is_none_or(|wanted| wanted == id)
+        let wanted = is_seen(&app, holds)
+            && query.id.as_deref().is_none_or(|wanted| wanted == id)
             && query.method.is_none_or(|method| method == app.method)
             && query.app.as_deref().is_none_or(|glob| pcp_core::glob::spans(glob, id))
             && cursor.is_none_or(|cursor| id > cursor);
         if wanted {
-            if !page.push(&AppRow::from(&*app))? {
+            let mut row = AppRow::from(&*app);
+            row.capabilities = reached(&app, holds).map(|id| id.as_str().into()).collect();
+            if !page.push(&row)? {
                 return Ok(last);
             }
             last = Some(id.to_owned());
@@ -260,8 +222,13 @@ fn app_rows(
     Ok(None)
 }
 
-async fn manifest(core: &Core, asked: &GetManifest<'_>, writer: &mut FrameWriteHalf) -> Result<(), IpcError> {
-    match manifest_text(core, asked) {
+async fn manifest(
+    core: &Core,
+    holds: Domain,
+    asked: &GetManifest<'_>,
+    writer: &mut FrameWriteHalf,
+) -> Result<(), IpcError> {
+    match manifest_text(core, holds, asked) {
         Ok(text) => match Json::parse(&text) {
             Ok(manifest) => send(writer, &ManifestResponse { tag: Tag, manifest }).await,
             Err(error) => answer_error(writer, &error.to_pcp()).await,
@@ -270,8 +237,9 @@ async fn manifest(core: &Core, asked: &GetManifest<'_>, writer: &mut FrameWriteH
     }
 }
 
-/// The manifest as it is installed, byte for byte.
-fn manifest_text(core: &Core, asked: &GetManifest<'_>) -> Result<String, PcpError> {
+/// The manifest as it is installed, byte for byte; so whoever may not see all of it gets none of it, and is told
+/// the same as of one that is not there.
+fn manifest_text(core: &Core, holds: Domain, asked: &GetManifest<'_>) -> Result<String, PcpError> {
     let name = asked.app.as_deref().ok_or_else(|| {
         PcpError::new(
             ErrorCode::InvalidRequest,
@@ -280,9 +248,11 @@ fn manifest_text(core: &Core, asked: &GetManifest<'_>) -> Result<String, PcpErro
     })?;
     let id =
         AppId::parse(name).map_err(|error| PcpError::new(ErrorCode::InvalidRequest, error.to_string()))?;
+    let whole = |app: &AppEntry| reached(app, holds).count() == app.capabilities.len();
     let app = core
         .table
         .app(&id)
+        .filter(|_| core.registry.app(&id).is_some_and(|entry| whole(&entry)))
         .ok_or_else(|| PcpError::new(ErrorCode::NotFound, format!("no application {id} is registered")))?;
     let rule = FileRule {
         owner: Some(core.config.identity.files_owner),
@@ -324,6 +294,7 @@ fn hex(bytes: [u8; 32]) -> heapless::String<64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pcp_core::DetectionMethod;
 
     #[test]
     fn a_glob_that_would_hold_up_everybody_is_refused_before_it_is_matched() {
@@ -338,28 +309,28 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_repeats_the_intent_byte_for_byte_or_says_that_it_cannot() {
-        let id = CapabilityId::parse("app.x.set_value").unwrap();
-        let plan = Plan {
-            capability: id.clone(),
-            class: ActionClass::InputText,
-            rule: "app.*.*".to_owned(),
-            gate: Gate::Allow,
+    fn an_application_behind_the_callers_wall_is_not_seen() {
+        let app = |ids: &[&str]| AppEntry {
+            id: AppId::parse("org.x").unwrap(),
+            version: "1".into(),
             method: DetectionMethod::Desktop,
-            claims: true,
-            undo_window_ms: None,
-            budget_ms: 5,
+            signature: pcp_core::SignatureStatus::Verified,
+            problem: None,
+            capabilities: ids.iter().map(|id| CapabilityId::parse(id).unwrap()).collect(),
         };
-        let text = |parameters: &str| {
-            let intent =
-                Intent { domain: id.domain(), action: id.action(), target_app: id.app(), parameters };
-            plan_json(&intent, &plan).map_err(|error| error.code)
-        };
-        let parameters = r#"{"z":123456789012345678901234567890, "a":1.0e2}"#;
-        assert!(text(parameters).unwrap().contains(parameters));
-        let nested =
-            |levels: usize| format!("{{\"v\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
-        assert!(text(&nested(29)).is_ok());
-        assert_eq!(text(&nested(30)), Err(ErrorCode::InvalidRequest), "as deep as a request may carry");
+        let (hidden, mixed) = (app(&["system.x.get"]), app(&["app.org.x.get", "system.x.get"]));
+        for (entry, holds, seen, ids) in [
+            (&hidden, Domain::App, false, 0),
+            (&hidden, Domain::System, true, 1),
+            (&mixed, Domain::App, true, 1),
+            (&mixed, Domain::System, true, 2),
+            (&app(&[]), Domain::App, true, 0),
+        ] {
+            assert_eq!(
+                (is_seen(entry, holds), reached(entry, holds).count()),
+                (seen, ids),
+                "{entry:?} {holds}"
+            );
+        }
     }
 }
