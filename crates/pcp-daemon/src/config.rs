@@ -1,6 +1,9 @@
 //! `/etc/portal/pcp/pcpd.toml`: where things lie and how much of each is allowed. Unknown keys are refused.
 
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use pcp_execution::PipelineConfig;
@@ -193,11 +196,7 @@ impl Config {
     /// [`Error::Config`] names the file, the line where there is one, and what is wrong.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let fault = |line, why: String| Error::Config { path: path.to_owned(), line, why };
-        let size = std::fs::metadata(path).map_err(|error| fault(None, error.to_string()))?.len();
-        if size > MAX_CONFIG_BYTES {
-            return Err(fault(None, format!("{size} bytes exceed the {MAX_CONFIG_BYTES}-byte limit")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| fault(None, error.to_string()))?;
+        let text = read_bounded(path).map_err(|why| fault(None, why))?;
         Self::parse(&text).map_err(|(line, why)| fault(line, why))
     }
 
@@ -267,6 +266,21 @@ impl Config {
     }
 }
 
+/// Neither waits for somebody to write into a pipe nor believes a device that says that it is empty.
+fn read_bounded(path: &Path) -> Result<String, String> {
+    let say = |error: std::io::Error| error.to_string();
+    let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(say)?;
+    if !file.metadata().map_err(say)?.is_file() {
+        return Err("it is not a regular file".into());
+    }
+    let mut text = String::new();
+    let read = file.take(MAX_CONFIG_BYTES + 1).read_to_string(&mut text).map_err(say)?;
+    if read as u64 > MAX_CONFIG_BYTES {
+        return Err(format!("more than the {MAX_CONFIG_BYTES}-byte limit"));
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,6 +294,23 @@ mod tests {
             (config.pipeline.app_ms, config.pipeline.compositor_ms, config.pipeline.system_ms),
             (5_000, 10_000, 15_000)
         );
+    }
+
+    #[test]
+    fn what_is_no_file_or_too_long_is_refused_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pcpd.toml");
+        let why = |path: &Path| Config::load(path).unwrap_err().to_string();
+        let limit = usize::try_from(MAX_CONFIG_BYTES).unwrap();
+
+        std::fs::write(&path, "#".repeat(limit)).unwrap();
+        assert!(Config::load(&path).is_ok());
+        std::fs::write(&path, "#".repeat(limit + 1)).unwrap();
+        assert!(why(&path).contains("more than the 65536-byte limit"));
+        nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+        for other in [&folder.path().join("pipe"), Path::new("/dev/zero"), folder.path()] {
+            assert!(why(other).contains("not a regular file"), "{}", other.display());
+        }
     }
 
     #[test]
