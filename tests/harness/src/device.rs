@@ -105,6 +105,11 @@ impl Device {
         let log = settings.log.as_ref().map(|path| {
             File::create(path).map_err(Error::io(format!("cannot write the log {}", path.display())))
         });
+        // ssh itself goes on without the key and is refused by the device, which hides the cause.
+        if let Some(key) = settings.ssh_key.as_ref().filter(|key| !key.is_file()) {
+            let key = key.display();
+            return Err(Error::Usage(format!("no file {key}: give --ssh-key the operator's private key")));
+        }
         let mut device = Self {
             qemu: None,
             machine: None,

@@ -228,6 +228,23 @@ fn a_story_whose_need_is_missing_is_skipped_by_name_with_the_reason() {
 }
 
 #[test]
+fn files_that_are_not_there_are_named_before_anything_is_started() {
+    let lab = Lab::new(GOOD);
+    let gone = PathBuf::from("/nonexistent/file");
+    let good = Settings { image: Some(lab.path("image.img")), ..Settings::default() };
+    let table = [
+        (Settings { image: Some(gone.clone()), ..good.clone() }, "image/build makes an image"),
+        (Settings { bios: Some(gone.clone()), ..good.clone() }, "give --bios FILE"),
+        (Settings { ssh_key: Some(gone), ..good }, "give --ssh-key"),
+    ];
+    for (settings, next) in table {
+        let error = Device::new(&[Target::Qemu], &settings).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/file") && error.contains(next), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
+
+#[test]
 fn targets_that_exclude_each_other_are_refused() {
     let lab = Lab::new(GOOD);
     let settings = Settings { image: Some(lab.path("image.img")), ..Settings::default() };

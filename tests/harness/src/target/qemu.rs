@@ -139,7 +139,9 @@ impl Qemu {
             .image
             .as_deref()
             .ok_or_else(|| usage("qemu needs --image FILE: image/build makes one"))?;
-        let image = fs::canonicalize(image).map_err(Error::io(format!("cannot read {}", image.display())))?;
+        let image = fs::canonicalize(image).map_err(|error| {
+            usage(&format!("cannot read {}: {error}; image/build makes an image", image.display()))
+        })?;
         let beside = image.with_file_name("u-boot.bin");
         let bios = settings
             .bios
@@ -148,6 +150,9 @@ impl Qemu {
         let bios = bios.ok_or_else(|| {
             usage("no u-boot.bin beside the image: give --bios FILE, or install u-boot-qemu")
         })?;
+        if !bios.is_file() {
+            return Err(usage(&format!("no file {}: give --bios FILE, or leave it out", bios.display())));
+        }
         let folder = tempfile::Builder::new().prefix("pcp-harness-").tempdir();
         let folder = folder.map_err(Error::io("cannot make a temporary folder"))?;
         let sha256 = sha256_of(&image)?;
