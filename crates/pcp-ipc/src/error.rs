@@ -192,6 +192,7 @@ fn protocol_code(error: &ProtocolError) -> ErrorCode {
     match error {
         ProtocolError::UnknownType { .. } => ErrorCode::UnsupportedMessage,
         ProtocolError::Timeout { .. } => ErrorCode::Timeout,
+        ProtocolError::FrameMemory { .. } => ErrorCode::LimitReached,
         ProtocolError::WrongListener { .. }
         | ProtocolError::Socket { .. }
         | ProtocolError::PeerGone

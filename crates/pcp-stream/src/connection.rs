@@ -4,10 +4,13 @@
 //! and since when a frame has been open is kept in the half, not in the future.
 
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -28,6 +31,40 @@ pub const WRITE_STALL: Duration = Duration::from_secs(5);
 /// Pause before asking a listener again whose queue is full.
 const CONNECT_RETRY: Duration = Duration::from_millis(10);
 
+/// Memory that the large frames of all connections of this process may hold together, in bytes: a quarter of the
+/// daemon's 128 MiB. A buffer counts with what it holds beyond [`KEPT_BUFFER_BYTES`] (TH-21).
+pub const LARGE_FRAMES_BYTES: usize = 32 * 1024 * 1024;
+
+/// What [`LARGE_FRAMES_BYTES`] bounds.
+static LARGE_FRAMES: AtomicUsize = AtomicUsize::new(0);
+
+/// What one buffer has taken of [`LARGE_FRAMES_BYTES`]; given back when it is dropped.
+#[derive(Debug, Default)]
+struct Large(usize);
+
+impl Large {
+    /// Notes how large the buffer is now. Refuses when all of them together are too large.
+    fn note(&mut self, capacity: usize) -> Result<(), ProtocolError> {
+        let held = capacity.saturating_sub(KEPT_BUFFER_BYTES);
+        if held == self.0 {
+            return Ok(());
+        }
+        let before = LARGE_FRAMES.load(Ordering::Relaxed);
+        if held > self.0 && before + (held - self.0) > LARGE_FRAMES_BYTES {
+            return Err(ProtocolError::FrameMemory { limit: LARGE_FRAMES_BYTES });
+        }
+        LARGE_FRAMES.fetch_add(held, Ordering::Relaxed);
+        LARGE_FRAMES.fetch_sub(std::mem::replace(&mut self.0, held), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for Large {
+    fn drop(&mut self) {
+        LARGE_FRAMES.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
 /// A connected stream with the identity of its peer, before it is split.
 #[derive(Debug)]
 pub struct Connection {
@@ -46,8 +83,13 @@ impl Connection {
         let (read, write) = stream.into_split();
         Ok(Self {
             peer,
-            reader: FrameReadHalf { half: read, reader: FrameReader::new(), begun: None },
-            writer: FrameWriteHalf { half: write, outgoing: Vec::new(), written: 0 },
+            reader: FrameReadHalf {
+                half: read,
+                reader: FrameReader::new(),
+                begun: None,
+                large: Large::default(),
+            },
+            writer: FrameWriteHalf { half: write, outgoing: Vec::new(), written: 0, large: Large::default() },
         })
     }
 
@@ -81,6 +123,7 @@ pub struct FrameReadHalf {
     half: OwnedReadHalf,
     reader: FrameReader,
     begun: Option<Instant>,
+    large: Large,
 }
 
 impl FrameReadHalf {
@@ -109,7 +152,10 @@ impl FrameReadHalf {
 
     /// Receives some bytes; `false` when the peer closed between two frames.
     async fn fill(&mut self) -> Result<bool, ProtocolError> {
-        let received = match self.half.try_read(self.reader.space()) {
+        let space = self.reader.space();
+        let received = self.half.try_read(space);
+        self.large.note(self.reader.capacity_bytes())?;
+        let received = match received {
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.readable().await?;
@@ -140,6 +186,17 @@ impl FrameReadHalf {
         }
     }
 
+    /// Whether nothing has arrived that was not asked for: no byte is pending and the peer has not closed. An answer
+    /// that is there before its question was sent is another question's.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let mut byte = [0];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        let socket = self.half.as_ref().as_fd();
+        self.reader.pending_bytes() == 0
+            && matches!(recv(socket.as_raw_fd(), &mut byte, flags), Err(Errno::EAGAIN))
+    }
+
     /// Bytes of memory the half holds.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
@@ -153,6 +210,7 @@ pub struct FrameWriteHalf {
     half: OwnedWriteHalf,
     outgoing: Vec<u8>,
     written: usize,
+    large: Large,
 }
 
 impl FrameWriteHalf {
@@ -192,6 +250,8 @@ impl FrameWriteHalf {
             match self.half.try_write(&self.outgoing[self.written..]) {
                 Ok(count) => self.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // Only what a slow reader makes us keep counts; what leaves at once holds nothing up.
+                    self.large.note(self.outgoing.capacity())?;
                     match timeout(WRITE_STALL, self.half.writable()).await {
                         Ok(ready) => ready?,
                         Err(_) => return Err(ProtocolError::WriteStall { limit_ms: millis(WRITE_STALL) }),
@@ -206,7 +266,7 @@ impl FrameWriteHalf {
         if self.outgoing.capacity() > KEPT_BUFFER_BYTES {
             self.outgoing.shrink_to(KEPT_BUFFER_BYTES);
         }
-        Ok(())
+        self.large.note(self.outgoing.capacity())
     }
 }
 

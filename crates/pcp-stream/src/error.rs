@@ -72,6 +72,12 @@ pub enum ProtocolError {
         /// The number of the type.
         discriminant: u32,
     },
+    /// Large frames that are not whole, or not read, hold all the memory that they may.
+    #[error("large frames of all connections hold {limit} bytes, the limit; ask again in a moment")]
+    FrameMemory {
+        /// The limit in bytes.
+        limit: usize,
+    },
     /// The peer closed inside a frame.
     #[error("the peer closed the connection {received} bytes into a frame")]
     ClosedInsideFrame {

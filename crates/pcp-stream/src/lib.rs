@@ -31,6 +31,8 @@ pub use message_type::{MESSAGE_TYPE_COUNT, Role, StreamMessageType};
 pub use peer::PeerIdentity;
 
 #[cfg(feature = "server")]
-pub use connection::{Connection, FRAME_DEADLINE, FrameReadHalf, FrameWriteHalf, WRITE_STALL};
+pub use connection::{
+    Connection, FRAME_DEADLINE, FrameReadHalf, FrameWriteHalf, LARGE_FRAMES_BYTES, WRITE_STALL,
+};
 #[cfg(feature = "server")]
 pub use server::{ACCEPT_BACKLOG, SocketAccess, StreamServer};
