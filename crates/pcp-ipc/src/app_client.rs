@@ -149,7 +149,10 @@ impl AppClient {
 
     /// Sends one request. An application reads whole frames only: whatever fails here had no effect.
     async fn send<P: Payload>(&mut self, request: &P) -> Result<(), DispatchFailure> {
-        if self.owed {
+        // What is there before the question was sent answers another one: an application that answers twice would
+        // be one answer behind from then on.
+        let usable = |connection: &Connection| connection.reader.is_quiet();
+        if self.owed || !self.connection.as_ref().is_some_and(usable) {
             self.connection = None;
         }
         loop {

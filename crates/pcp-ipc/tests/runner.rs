@@ -305,3 +305,44 @@ async fn a_stopper_ends_the_runner_and_frees_the_name() {
     serving.await.unwrap();
     assert!(!path.exists());
 }
+
+#[tokio::test]
+async fn an_answer_that_came_before_its_question_is_not_taken_for_it() {
+    // Given an application that answers its first question twice,
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("org.x.notes.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    let answer = |n: u32| {
+        format!(
+            r#"{{"type":"capability_result_msg","success":true,"state_source":"rust","data_json":{{"answer":{n}}}}}"#
+        )
+    };
+    let app = tokio::spawn(async move {
+        let mut served = 0;
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = Connection::over(stream).unwrap();
+            while let Ok(Some(_)) = connection.reader.next().await {
+                served += 1;
+                for _ in 0..if served == 1 { 2 } else { 1 } {
+                    let payload = answer(served);
+                    let kind = StreamMessageType::CapabilityResultMsg;
+                    if connection.writer.send(kind, payload.as_bytes()).await.is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    });
+    let mut client = client(&path);
+    let mut data = Vec::new();
+    client.invoke(&capability("echo"), &context(), "{}", &mut data).await.unwrap();
+    assert_eq!(data, br#"{"answer":1}"#);
+
+    // when two more questions are asked, then each gets its own answer.
+    for n in 2..=3 {
+        client.invoke(&capability("echo"), &context(), "{}", &mut data).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&data), format!(r#"{{"answer":{n}}}"#));
+    }
+    app.abort();
+}

@@ -26,6 +26,6 @@ pub use invoke_capability::{InvokeCapability, PrincipalSummary, WireContext};
 pub use manifest_response::ManifestResponse;
 pub use query_state::QueryState;
 pub use registry_query::{RegistryQuery, RegistryRows};
-pub use registry_response::{AppRow, CapabilityRow, RegistryPage, RegistryResponse};
+pub use registry_response::{AppRow, CapabilityRow, MAX_PAGE_BYTES, RegistryPage, RegistryResponse};
 pub use state_response::StateResponse;
 pub use validate_params::{ValidateParams, ValidateParamsResponse};

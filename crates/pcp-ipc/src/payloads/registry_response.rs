@@ -12,6 +12,9 @@ use crate::error::{Error, cut};
 use crate::payload::{Payload, Tag};
 use crate::text::Text;
 
+/// Bytes of a page that goes on to another one. A page is made at one go on the thread that decides, and kept until
+/// it is read: a frame's whole megabyte of rows would hold up everybody else. A larger row has a page of its own.
+pub const MAX_PAGE_BYTES: usize = 64 * 1024;
 /// Room kept at the end of a page for its cursor, in bytes: a capability id and the punctuation around it.
 const CURSOR_ROOM_BYTES: usize = 512;
 
@@ -177,7 +180,8 @@ impl<'o> RegistryPage<'o> {
             self.out.push(b',');
         }
         let written = serde_json::to_writer(&mut *self.out, row);
-        let fits = self.out.len() - self.begin <= MAX_PAYLOAD_BYTES - CURSOR_ROOM_BYTES;
+        let limit = if self.first { MAX_PAYLOAD_BYTES } else { MAX_PAGE_BYTES };
+        let fits = self.out.len() - self.begin <= limit - CURSOR_ROOM_BYTES;
         if let Err(error) = written {
             self.out.truncate(before);
             return Err(Error::Write { what: "a row of the registry", problem: cut(error) });
@@ -216,7 +220,7 @@ mod tests {
     use crate::payload::read_payload;
 
     #[test]
-    fn a_page_takes_rows_until_the_frame_is_full_and_not_one_more() {
+    fn a_page_takes_rows_until_it_is_full_and_not_one_more() {
         let row = "x".repeat(1000);
         let mut out = Vec::new();
         let mut page = RegistryPage::begin(&mut out, RegistryRows::Apps);
@@ -226,10 +230,20 @@ mod tests {
         }
         page.finish(Some(&"c".repeat(255))).unwrap();
 
-        assert!(out.len() <= MAX_PAYLOAD_BYTES && out.len() > MAX_PAYLOAD_BYTES - 2000);
+        assert!(out.len() <= MAX_PAGE_BYTES && out.len() > MAX_PAGE_BYTES - 2000);
         let read: RegistryResponse<'_> = read_payload(&out).unwrap();
         let back: Vec<&str> = serde_json::from_str(read.rows.as_str()).unwrap();
         assert_eq!((back.len(), read.cursor.unwrap().len()), (rows, 255));
+    }
+
+    #[test]
+    fn a_row_larger_than_a_page_has_a_page_of_its_own() {
+        let mut out = Vec::new();
+        let mut page = RegistryPage::begin(&mut out, RegistryRows::Capabilities);
+        assert!(page.push(&"x".repeat(2 * MAX_PAGE_BYTES)).unwrap());
+        assert!(!page.push(&"y").unwrap());
+        page.finish(Some("x")).unwrap();
+        assert!(read_payload::<RegistryResponse<'_>>(&out).is_ok());
     }
 
     #[test]
