@@ -335,21 +335,23 @@ impl FromStr for OperationId {
     }
 }
 
-/// What an operation id is bound to: SHA-256 over the capability and the exact parameter bytes.
+/// What an operation id is bound to: SHA-256 over the caller, the capability and the exact parameter bytes.
 ///
-/// Each part is preceded by its length as eight little-endian bytes, so that no two different requests
-/// give the same input: `"pcp-intent-1"`, the canonical capability id, the parameter text as sent.
+/// Each part is preceded by its length as eight little-endian bytes, so that no two different requests give the
+/// same input: `"pcp-intent-1"`, the caller's uid as four little-endian bytes, the canonical capability id, the
+/// parameter text as sent. The caller is part of it, so that nobody learns how another's operation ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ActionHash([u8; 32]);
 
 impl ActionHash {
     /// The hash of an intent.
     #[must_use]
-    pub fn of_intent(capability: &CapabilityId, parameters: &str) -> Self {
+    pub fn of_intent(caller_uid: u32, capability: &CapabilityId, parameters: &str) -> Self {
         let mut hash = Sha256::new();
-        for part in ["pcp-intent-1", capability.as_str(), parameters] {
+        let caller = caller_uid.to_le_bytes();
+        for part in [&b"pcp-intent-1"[..], &caller, capability.as_str().as_bytes(), parameters.as_bytes()] {
             hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part.as_bytes());
+            hash.update(part);
         }
         Self(hash.finalize().into())
     }
@@ -469,13 +471,16 @@ mod tests {
 
     #[test]
     fn an_action_hash_separates_its_parts() {
-        let hash =
-            |id: &str, parameters| ActionHash::of_intent(&CapabilityId::parse(id).unwrap(), parameters);
+        let of = |uid, id: &str, parameters| {
+            ActionHash::of_intent(uid, &CapabilityId::parse(id).unwrap(), parameters)
+        };
+        let hash = |id: &str, parameters| of(1000, id, parameters);
+        assert_ne!(of(1000, "app.a.read", "{}"), of(1001, "app.a.read", "{}"));
         assert_ne!(hash("app.a.read", "{}"), hash("app.a.read", "{} "));
         assert_ne!(hash("app.a.read", "{}"), hash("app.b.read", "{}"));
         assert_eq!(
             hash("app.a.read", "{}").to_string(),
-            "3dcc2fc6f076b6571e31539a5dd6ff3e47113b8dd5d70f0dd7ba661287a65126"
+            "6b0a12a48faa45e48bd474e083b35191a2a3d8bad9e60f07509b8a024b14ad03"
         );
     }
 

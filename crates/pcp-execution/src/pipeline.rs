@@ -21,6 +21,7 @@ use crate::stages::permit::permit;
 use crate::stages::plan::{Checks, plan};
 use crate::stages::record::{Ended, record};
 use crate::stages::resolve::resolve;
+use crate::stages::share::Shares;
 use crate::stages::verify::{Verified, verify};
 
 /// An intent in its envelope.
@@ -62,6 +63,7 @@ pub struct ExecutionPipeline<D> {
     parameters: ParameterSchemas,
     results: ParameterSchemas,
     under_way: AtomicUsize,
+    shares: Shares,
 }
 
 /// Counts an operation while it is under way, however it ends.
@@ -107,7 +109,15 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
     #[must_use]
     pub fn new(ports: Ports, dispatcher: D, config: PipelineConfig) -> Self {
         let (parameters, results) = (ParameterSchemas::default(), ParameterSchemas::default());
-        Self { ports, dispatcher, config, parameters, results, under_way: AtomicUsize::new(0) }
+        Self {
+            ports,
+            dispatcher,
+            config,
+            parameters,
+            results,
+            under_way: AtomicUsize::new(0),
+            shares: Shares::default(),
+        }
     }
 
     /// How many operations are under way.
@@ -190,10 +200,11 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
         }
         context.tier = planned.tier();
         let clock = BudgetClock::start(&self.config, domain);
-        let records = Records { audit: &*self.ports.audit, claims: &*self.ports.claims };
+        let records =
+            Records { audit: &*self.ports.audit, claims: &*self.ports.claims, shares: &self.shares };
         let moment = (self.ports.clock.wall_ms(), clock.execute().left);
         let operation = request.envelope.operation_id;
-        let claimed: Claimed = claim(planned, operation, records, moment, &scratch.params, facts).await?;
+        let claimed: Claimed<'_> = claim(planned, operation, records, moment, &scratch.params, facts).await?;
         let budget = clock.execute();
         let data = &mut scratch.data;
         let dispatched =

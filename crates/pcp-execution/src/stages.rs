@@ -8,6 +8,7 @@ pub(crate) mod permit;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod resolve;
+pub(crate) mod share;
 #[cfg(test)]
 pub(crate) mod test_support;
 pub(crate) mod verify;

@@ -516,3 +516,50 @@ fn texts_of_parameters_stand_in_no_record() {
         assert!(!format!("{:?}", device.kept()).contains("CANARY"), "{id}");
     }
 }
+
+#[test]
+fn nobody_learns_or_replays_the_end_of_anothers_operation() {
+    let mut device = Device::new(Behave::Answer("{}"));
+    let mine = caller(Domain::App, 3);
+    let theirs = AuthPrincipal { uid: 1001, ..mine };
+    assert_eq!(block_on(device.run(&mine, "app.fake.set_value", "{}")).terminal, Terminal::Succeeded);
+    let other = block_on(device.run(&theirs, "app.fake.set_value", "{}"));
+    assert_eq!((other.terminal, other.replayed), (Terminal::Rejected, false));
+    assert_eq!(other.error.unwrap().code, ErrorCode::Conflict);
+    assert_eq!(device.invoked(), 1);
+}
+
+#[test]
+fn a_hung_application_holds_up_neither_other_callers_nor_other_applications() {
+    let device = Device::new(Behave::Hang);
+    block_on(async {
+        let local = tokio::task::LocalSet::new();
+        let device = std::rc::Rc::new(device);
+        let run = |uid: u32, n: u8| {
+            let device = device.clone();
+            async move {
+                let caller = AuthPrincipal { uid, ..caller(Domain::App, 3) };
+                let intent =
+                    Intent { domain: Domain::App, action: "set_value", target_app: "fake", parameters: "{}" };
+                let mut entropy = [n; 10];
+                entropy[9] = u8::try_from(uid % 256).unwrap();
+                let envelope =
+                    Envelope { operation_id: OperationId::from_parts(NOW_MS, entropy), ..envelope(1) };
+                let request = pcp_execution::Request { envelope, intent };
+                device.pipeline.execute(&caller, &request, &mut pcp_execution::Scratch::default()).await
+            }
+        };
+        local
+            .run_until(async {
+                for n in 0..32 {
+                    tokio::task::spawn_local(run(1000, n));
+                }
+                tokio::task::yield_now().await;
+                let more = run(1000, 99).await.error.unwrap();
+                assert!(more.message.starts_with("32 effects of uid 1000 are under way"), "{more}");
+                let app = run(1001, 1).await.error.unwrap();
+                assert!(app.message.starts_with("32 effects of application fake are under way"), "{app}");
+            })
+            .await;
+    });
+}

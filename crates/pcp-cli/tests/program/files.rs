@@ -87,7 +87,7 @@ fn write(log: &AuditLog, number: u64, end: Option<Terminal>) {
         permission: PermissionRecord { verdict: "allowed", rule: "app.*.*", gate: "allow" },
         params: r#"{"title":"\u202e"}"#,
         params_sha256: &[1; 32],
-        action_hash: ActionHash::of_intent(&id, "{}"),
+        action_hash: ActionHash::of_intent(1000, &id, "{}"),
         end,
     };
     let _ticket = log.append(&entry(RecordKind::Intent, None), Durability::Durable).unwrap();

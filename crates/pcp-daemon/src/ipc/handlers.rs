@@ -7,7 +7,7 @@ use std::time::Duration;
 use pcp_core::glob::MAX_GLOB_BYTES;
 use pcp_core::{
     AppEntry, AppId, AuthPrincipal, CapabilityId, CapabilityRegistry, Domain, ErrorCode, Intent, PcpError,
-    StateSource,
+    StateSource, Terminal,
 };
 use pcp_execution::{ExecutionResult, Request as PipelineRequest, Scratch};
 use pcp_ipc::payloads::{
@@ -64,6 +64,11 @@ pub(super) async fn execute(
     answer_execution(&asked.intent, &result, scratch, writer).await
 }
 
+/// An id older than what is remembered is never run; whether it once did is not known.
+fn is_forgotten(result: &ExecutionResult) -> bool {
+    result.replayed && result.terminal == Terminal::ExpiredBeforeEffect
+}
+
 async fn answer_execution(
     intent: &Intent<'_>,
     result: &ExecutionResult,
@@ -78,7 +83,7 @@ async fn answer_execution(
     let data = scratch.data();
     let answer = OperationResult {
         tag: Tag,
-        success: result.error.is_none() && result.terminal == pcp_core::Terminal::Succeeded,
+        success: result.error.is_none() && result.terminal == Terminal::Succeeded,
         operation_id: result.operation_id,
         terminal: result.terminal,
         effect: result.effect,
@@ -88,7 +93,7 @@ async fn answer_execution(
         tier: result.tier,
         duration_us: result.duration_us,
         replayed: result.replayed,
-        retry_safe: result.terminal.retry_safe(),
+        retry_safe: result.terminal.retry_safe() && !is_forgotten(result),
         plan: plan.as_deref().map(Json::from_checked),
         data_json: (!data.is_empty()).then(|| Json::from_checked(data)),
     };

@@ -12,6 +12,7 @@ use pcp_core::{
 use super::Refusal;
 use super::plan::Planned;
 use super::record::entry;
+use super::share::{Share, Shares};
 use crate::facts::Facts;
 
 /// How far ahead of the device's clock an operation id may be dated, in milliseconds: a caller's clock that is a
@@ -24,12 +25,15 @@ const MAX_AHEAD_MS: u64 = 10_000;
 pub(crate) struct Records<'p> {
     pub(crate) audit: &'p dyn AuditLogger,
     pub(crate) claims: &'p dyn OperationClaims,
+    pub(crate) shares: &'p Shares,
 }
 
 /// Claimed, or a read that has nothing to claim. Only this can be dispatched.
 #[derive(Debug)]
-pub(crate) struct Claimed {
+pub(crate) struct Claimed<'p> {
     pub(super) planned: Planned,
+    /// Held until the effect is over.
+    pub(super) share: Option<Share<'p>>,
 }
 
 /// A claim that was not made.
@@ -41,24 +45,28 @@ pub(crate) enum NotClaimed {
     Ended(Terminal),
 }
 
+impl From<Refusal> for NotClaimed {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 /// Binds the operation id and waits until the intent record is durable.
-pub(crate) async fn claim(
+pub(crate) async fn claim<'p>(
     planned: Planned,
     operation: OperationId,
-    records: Records<'_>,
+    records: Records<'p>,
     moment: (u64, Duration),
     params: &str,
     facts: &mut Facts<'_>,
-) -> Result<Claimed, NotClaimed> {
+) -> Result<Claimed<'p>, NotClaimed> {
     if planned.is_read {
-        return Ok(Claimed { planned });
+        return Ok(Claimed { planned, share: None });
     }
     let refuse = |code, message: String| NotClaimed::Refused(Refusal::new(Stage::Execute, code, message));
     let (wall_ms, budget) = moment;
     match records.claims.begin(operation, facts.action_hash) {
-        ClaimState::Fresh => {
-            refuse_ahead(operation, wall_ms).inspect_err(|_| records.claims.forget(operation))?
-        }
+        ClaimState::Fresh => {}
         ClaimState::Ended(terminal) => return Err(NotClaimed::Ended(terminal)),
         ClaimState::Running => {
             return Err(refuse(ErrorCode::Conflict, format!("operation {operation} is still under way")));
@@ -72,6 +80,10 @@ pub(crate) async fn claim(
             return Err(refuse(ErrorCode::LimitReached, message));
         }
     }
+    // Only a fresh id is judged by its date and its caller's share; one that ended is answered in any case.
+    let share = refuse_ahead(operation, wall_ms)
+        .and_then(|()| Ok(records.shares.take(facts.caller.uid, &planned.capability.app_id)?))
+        .inspect_err(|_| records.claims.forget(operation))?;
     let record = entry(RecordKind::Intent, operation, wall_ms, params, facts, None);
     let ticket = records.audit.append(&record, Durability::Durable).map_err(|error| {
         records.claims.forget(operation);
@@ -80,7 +92,7 @@ pub(crate) async fn claim(
     facts.claimed = true;
     debug_assert_eq!(ticket.trail, Trail::from(planned.capability.domain));
     match tokio::time::timeout(budget, poll_fn(|cx| records.audit.poll_durable(&ticket, cx))).await {
-        Ok(Ok(())) => Ok(Claimed { planned }),
+        Ok(Ok(())) => Ok(Claimed { planned, share: Some(share) }),
         Ok(Err(error)) => Err(refuse(ErrorCode::AuditUnavailable, format!("{error}; nothing was done"))),
         Err(_) => {
             let message = format!(
@@ -93,7 +105,7 @@ pub(crate) async fn claim(
     }
 }
 
-/// Only a fresh id is judged by its date: one that ended before the device's clock was set back keeps its end.
+/// An id that ended before the device's clock was set back keeps its end.
 fn refuse_ahead(operation: OperationId, wall_ms: u64) -> Result<(), NotClaimed> {
     let ahead = operation.unix_ms().saturating_sub(wall_ms);
     if ahead <= MAX_AHEAD_MS {

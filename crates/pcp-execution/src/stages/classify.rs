@@ -19,6 +19,6 @@ pub(crate) fn classify(intent: &Intent<'_>, facts: &mut Facts<'_>) -> Result<Cla
         .map_err(|error| Refusal::new(Stage::Classify, ErrorCode::InvalidRequest, error.to_string()))?;
     let classification = IntentClassifier.classify(&id);
     facts.class = classification.effective(false);
-    facts.action_hash = ActionHash::of_intent(&id, intent.parameters);
+    facts.action_hash = ActionHash::of_intent(facts.caller.uid, &id, intent.parameters);
     Ok(Classified { id, classification })
 }

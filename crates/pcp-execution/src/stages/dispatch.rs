@@ -30,7 +30,7 @@ pub(crate) struct Budget {
 
 /// Sends the invocation. Whatever goes wrong from here on may have happened, unless it is certain that it did not.
 pub(crate) async fn dispatch<D: Dispatcher>(
-    claimed: Claimed,
+    claimed: Claimed<'_>,
     context: &InvocationContext,
     parameters: &str,
     dispatcher: &D,
@@ -38,7 +38,7 @@ pub(crate) async fn dispatch<D: Dispatcher>(
     data: &mut Vec<u8>,
     facts: &Facts<'_>,
 ) -> Result<Dispatched, Refusal> {
-    let planned = claimed.planned;
+    let Claimed { planned, share: _held } = claimed;
     let invocation = Invocation { capability: &planned.capability, context, parameters };
     let answer = tokio::time::timeout(budget.left, dispatcher.dispatch(invocation, data)).await;
     let is_read = planned.is_read;
