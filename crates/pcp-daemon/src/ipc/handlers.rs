@@ -110,7 +110,7 @@ pub(super) async fn answer(
     match request {
         Request::Registry(query) => registry(core, caller, query, writer).await,
         Request::Manifest(asked) => manifest(core, caller.domain, asked, writer).await,
-        Request::QueryState(asked) => state(core, asked, writer).await,
+        Request::QueryState(asked) => state(core, caller, asked, writer).await,
         Request::Cancel(asked) => {
             let message = format!("operation {} is not under way on this connection", asked.operation_id);
             answer_error(writer, &PcpError::new(ErrorCode::NotFound, message)).await
@@ -174,7 +174,10 @@ fn capability_rows(
         }
         return Ok(None);
     }
-    let mut after = cursor.and_then(parse);
+    let mut after = match cursor {
+        None => None,
+        Some(cursor) => Some(parse(cursor).ok_or_else(|| bad_cursor(cursor))?),
+    };
     loop {
         let rows = core.registry.page(&query.filter(), after.as_ref(), ROWS_AT_ONCE);
         for row in rows.iter().filter(|row| holds.reaches(row.domain)) {
@@ -269,9 +272,29 @@ fn manifest_text(core: &Core, holds: Domain, asked: &GetManifest<'_>) -> Result<
         .map_err(|_| PcpError::new(ErrorCode::InvalidManifest, format!("the manifest of {id} is not UTF-8")))
 }
 
-async fn state(core: &Core, asked: &QueryState<'_>, writer: &mut FrameWriteHalf) -> Result<(), IpcError> {
+/// A cursor is the last id of the page before; what is none would begin again at the first page.
+fn bad_cursor(cursor: &str) -> IpcError {
+    let start: String = cursor.chars().take(80).collect();
+    let error = PcpError::new(ErrorCode::InvalidRequest, format!("cursor {start:?} came from no page"));
+    IpcError::Refused(Box::new(pcp_ipc::Refusal { error, retry_safe: true }))
+}
+
+async fn state(
+    core: &Core,
+    caller: &AuthPrincipal,
+    asked: &QueryState<'_>,
+    writer: &mut FrameWriteHalf,
+) -> Result<(), IpcError> {
     let data = match &*asked.topic {
-        "doctor" => doctor::report(core),
+        // Whose files are broken and who may do what is the business of those who can change it.
+        "doctor" if caller.domain == Domain::System || caller.admin => doctor::report(core),
+        "doctor" => {
+            let error = PcpError::new(
+                ErrorCode::PermissionDenied,
+                format!("the doctor's report needs the system domain; the caller holds {}", caller.domain),
+            );
+            return answer_error(writer, &error).await;
+        }
         topic => {
             let message = format!("no state topic {topic:?} (one of doctor)");
             return answer_error(writer, &PcpError::new(ErrorCode::NotFound, message)).await;
