@@ -52,8 +52,9 @@ fn bench(script: &str) -> Bench {
     let OpenptyResult { master: plug, slave: terminal } = openpty(None, None).unwrap();
     let path = nix::unistd::ttyname(&port).unwrap();
     let stdio = || Stdio::from(terminal.try_clone().unwrap());
-    let device = Command::new("setsid")
-        .args(["--ctty", "/bin/sh", "-c", script])
+    // A console's shell has every signal at its default, whoever runs the tests.
+    let device = Command::new("env")
+        .args(["--default-signal", "setsid", "--ctty", "/bin/sh", "-c", script])
         .env("PS1", "# ")
         .env_remove("ENV")
         .stdin(stdio())

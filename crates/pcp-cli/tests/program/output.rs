@@ -144,7 +144,9 @@ fn an_interrupted_program_ends_by_the_signal_that_a_shell_calls_130() {
     // Accepts by its queue and never answers.
     let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let uid = nix::unistd::getuid().to_string();
-    let mut command = pcp_cli();
+    // Whoever runs the tests in the background may have SIGINT ignored, and so would its children.
+    let mut command = std::process::Command::new("env");
+    command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_pcp-cli"));
     command.args(["ping", "--expect-uid", &uid, "--socket"]).arg(&socket);
     let mut child = command.process_group(0).stdout(Stdio::null()).spawn().unwrap();
     let (connection, _) = listener.accept().unwrap();
