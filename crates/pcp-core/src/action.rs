@@ -292,6 +292,31 @@ mod tests {
     }
 
     #[test]
+    fn the_table_has_the_documents_words_and_no_others() {
+        let documents = [
+            (ActionClass::CloseApp, "close_app close_application quit_app quit"),
+            (ActionClass::Navigate, "open_url navigate scroll switch_tab"),
+            (
+                ActionClass::Activate,
+                "click press toggle activate create add new save rename move resize focus switch start stop play pause \
+                 invoke select minimise maximise fullscreen restore place",
+            ),
+            (ActionClass::InputText, "type_text insert_text edit paste set_value set_text write copy"),
+            (
+                ActionClass::Read,
+                "read get_text screenshot describe list search find get show query status observe capture stat snapshot \
+                 verify",
+            ),
+            (ActionClass::Delete, "delete remove clear close overwrite format erase quit"),
+            (ActionClass::Send, "send submit share export"),
+        ];
+        for (rule, (class, words)) in RULES.iter().zip(documents) {
+            assert_eq!((rule.class, rule.words.join(" ")), (class, words.to_owned()));
+        }
+        assert_eq!(RULES.len(), documents.len());
+    }
+
+    #[test]
     fn words_match_whole_tokens_and_never_substrings() {
         let table = [
             ("app.x.thread_list", ActionClass::Read, ActionClass::Read),

@@ -43,7 +43,7 @@ pub use permission::{
 pub use ports::{
     AppEntry, AuditError, AuditLogger, CapabilityRegistry, ClaimState, Clock, DispatchFailure, Dispatcher,
     Durability, Invocation, OperationClaims, PermissionChecker, RegistryError, RegistryFilter, Reply,
-    ReplyFailure,
+    ReplyFailure, StoredEnd,
 };
 pub use principal::{AuthPrincipal, InvocationContext, Modality, TrustLevel};
 pub use server::{BoxFuture, EventSink, InvalidParams, PcpServer};

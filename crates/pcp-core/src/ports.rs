@@ -9,11 +9,11 @@ use std::vec::Vec;
 use thiserror::Error;
 
 use crate::audit::{AuditEntry, AuditTicket, RecordKind, Trail};
-use crate::capability::{CapabilityDescriptor, DetectionMethod, SignatureStatus, StateSource};
+use crate::capability::{CapabilityDescriptor, DetectionMethod, SignatureStatus, StateSource, Tier};
 use crate::domain::Domain;
 use crate::error::{ErrorCode, PcpError};
 use crate::id::{ActionHash, AppId, CapabilityId, OperationId};
-use crate::outcome::Terminal;
+use crate::outcome::{Effect, Terminal};
 use crate::permission::{PermissionQuestion, Verdict};
 use crate::principal::{AuthPrincipal, InvocationContext};
 
@@ -171,6 +171,17 @@ pub enum ClaimState {
     },
 }
 
+/// What a replayed operation's answer repeats of its first one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoredEnd {
+    /// What was known of the effect.
+    pub effect: Option<Effect>,
+    /// The tier that acted.
+    pub tier: Option<Tier>,
+    /// SHA-256 of its last record.
+    pub audit_hash: Option<[u8; 32]>,
+}
+
 /// Binds operation ids to actions, so that none runs twice.
 pub trait OperationClaims: Send + Sync {
     /// Claims the id for the action, or says why not.
@@ -179,6 +190,10 @@ pub trait OperationClaims: Send + Sync {
     fn forget(&self, id: OperationId);
     /// Notes how a claimed operation ended.
     fn end(&self, id: OperationId, terminal: Terminal);
+    /// What is kept of an ended operation besides its terminal, for whoever asks again.
+    fn stored(&self, _id: OperationId) -> StoredEnd {
+        StoredEnd::default()
+    }
 }
 
 /// One invocation on its way to an application.

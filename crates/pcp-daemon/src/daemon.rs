@@ -107,7 +107,7 @@ impl Daemon {
         Ok(Self { core: Rc::new(core), server })
     }
 
-    /// Serves until SIGTERM or SIGINT, then lets open connections finish and flushes the trails.
+    /// Serves until SIGTERM, SIGINT or SIGHUP, then lets open connections finish and flushes the trails.
     ///
     /// # Errors
     /// [`Error`] when signals cannot be taken or the trails cannot be flushed.
@@ -116,6 +116,8 @@ impl Daemon {
         let system = |what| move |error| Error::System { what, error };
         let mut terminate = signal(SignalKind::terminate()).map_err(system("take SIGTERM"))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("take SIGINT"))?;
+        // A terminal that goes away, or a habit of other daemons: this one reads its files at start only.
+        let mut hangup = signal(SignalKind::hangup()).map_err(system("take SIGHUP"))?;
         let sessions = LocalSet::new();
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
         info!("11 serving");
@@ -125,6 +127,7 @@ impl Daemon {
                     tokio::select! {
                         _ = terminate.recv() => break "SIGTERM",
                         _ = interrupt.recv() => break "SIGINT",
+                        _ = hangup.recv() => break "SIGHUP",
                         accepted = server.accept() => accept(&core, accepted).await,
                     }
                 }

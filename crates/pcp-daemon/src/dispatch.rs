@@ -103,3 +103,20 @@ impl Dispatcher for SocketDispatcher {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_outside_the_table_is_not_found_and_nothing_is_sent() {
+        let dispatcher = SocketDispatcher::new(&PrincipalTable::default(), Path::new("/nonexistent"));
+        let ghost = AppId::parse("ghost.app").unwrap();
+
+        let failure = dispatcher.socket(&ghost).unwrap_err();
+
+        assert_eq!(failure.error.code, ErrorCode::CapabilityNotFound);
+        assert_eq!(failure.error.message, "no application ghost.app is registered");
+        assert!(failure.no_effect && !dispatcher.serves(&ghost));
+    }
+}

@@ -32,7 +32,8 @@ usage: portal-pcpd [--config FILE] [--check-config | --print-config]
   --version        print the version and end
   --help           print this and end
 
-It serves PATHS.SOCKETS/pcpd.sock until SIGTERM or SIGINT and logs to standard error.
+It serves pcpd.sock in the folder paths.sockets until SIGTERM, SIGINT or SIGHUP and logs to standard error. Its files
+(configuration, principals.d, apps.d, keys) are read once, at start: restart it after a change.
 ";
 
 /// What the command line asks for.

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pcp_core::{
-    ActionHash, AuditEnd, ClaimState, Effect, ErrorCode, OperationClaims, OperationId, Terminal, Tier,
+    ActionHash, AuditEnd, ClaimState, Effect, ErrorCode, OperationClaims, OperationId, StoredEnd, Terminal,
+    Tier,
 };
 
 use crate::line::{Hash, unhex};
@@ -245,6 +246,14 @@ impl OperationClaims for OperationLedger {
             *status = OperationStatus { terminal: Some(terminal), error: None, effect: None, ..*status };
         }
         rows.running -= usize::from(was_running);
+    }
+
+    fn stored(&self, id: OperationId) -> StoredEnd {
+        self.status(id).map_or_else(StoredEnd::default, |status| StoredEnd {
+            effect: status.effect,
+            tier: status.tier,
+            audit_hash: (status.audit_hash != Hash::default()).then_some(status.audit_hash),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pcp_core::{
     AuditLogger, AuthPrincipal, CapabilityRegistry, Clock, Dispatcher, Domain, Envelope, Intent,
-    InvocationContext, OperationClaims, PermissionChecker, StateSource, Terminal, Tier,
+    InvocationContext, OperationClaims, PermissionChecker, StateSource, StoredEnd, Terminal, Tier,
 };
 
 use crate::config::PipelineConfig;
@@ -157,7 +157,11 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
         let mut ended = match outcome {
             Ok(verified) => Ended::of(Ok(verified)),
             Err(Stop::Refused(refusal)) => Ended::of(Err(refusal)),
-            Err(Stop::Replayed(terminal)) => return ExecutionResult { terminal, replayed: true, ..result },
+            Err(Stop::Replayed(terminal)) => {
+                let StoredEnd { effect, tier, audit_hash } = self.ports.claims.stored(operation);
+                let tier = tier.or(result.tier);
+                return ExecutionResult { terminal, effect, tier, audit_hash, replayed: true, ..result };
+            }
             Err(Stop::Planned(plan)) => return ExecutionResult { plan: Some(*plan), ..result },
         };
         let moment = (self.ports.clock.wall_ms(), duration_us);

@@ -29,8 +29,10 @@ pub struct InvalidParameters {
 
 impl fmt::Display for InvalidParameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pointer = if self.pointer.is_empty() { "/" } else { &self.pointer };
-        write!(f, "parameter {pointer}: {}", self.message)
+        match self.pointer.as_str() {
+            "" => write!(f, "the parameters: {}", self.message),
+            pointer => write!(f, "parameter {pointer}: {}", self.message),
+        }
     }
 }
 

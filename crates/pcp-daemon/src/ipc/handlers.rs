@@ -64,9 +64,14 @@ pub(super) async fn execute(
     answer_execution(&asked.intent, &result, scratch, writer).await
 }
 
-/// An id older than what is remembered is never run; whether it once did is not known.
-fn is_forgotten(result: &ExecutionResult) -> bool {
-    result.replayed && result.terminal == Terminal::ExpiredBeforeEffect
+/// Whether a new operation with the same action cannot double an effect. A read or a dry run had none; an id older
+/// than what is remembered is never run, and whether it once did is not known.
+fn is_retry_safe(result: &ExecutionResult) -> bool {
+    match result.terminal {
+        Terminal::Succeeded => !result.replayed && result.effect.is_none(),
+        Terminal::ExpiredBeforeEffect if result.replayed => false,
+        terminal => terminal.retry_safe(),
+    }
 }
 
 async fn answer_execution(
@@ -93,7 +98,7 @@ async fn answer_execution(
         tier: result.tier,
         duration_us: result.duration_us,
         replayed: result.replayed,
-        retry_safe: result.terminal.retry_safe() && !is_forgotten(result),
+        retry_safe: is_retry_safe(result),
         plan: plan.as_deref().map(Json::from_checked),
         data_json: (!data.is_empty()).then(|| Json::from_checked(data)),
     };

@@ -7,7 +7,9 @@ use pcp_core::{AuthPrincipal, ErrorCode, PcpError};
 use pcp_execution::Scratch;
 use pcp_ipc::payloads::ErrorResponse;
 use pcp_ipc::{Error as IpcError, Payload, Request};
-use pcp_stream::{Connection, FrameReadHalf, FrameWriteHalf, ProtocolError, Role, StreamMessageType};
+use pcp_stream::{
+    Connection, FrameReadHalf, FrameWriteHalf, PeerIdentity, ProtocolError, Role, StreamMessageType,
+};
 use tracing::debug;
 
 use super::handlers;
@@ -41,7 +43,7 @@ pub async fn serve(core: Rc<Core>, connection: Connection) {
     let entered = Entered { core, uid };
     let now = entered.core.now_us();
     let bucket = entered.core.admission.borrow().connection_bucket(caller.rate_per_second, now);
-    let mut session = Session { core: &entered.core, caller, bucket, scratch: Scratch::default() };
+    let mut session = Session { core: &entered.core, peer, caller, bucket, scratch: Scratch::default() };
     if let Err(error) = session.run(&mut reader, &mut writer).await {
         debug!(uid, %error, "connection ended");
     }
@@ -49,8 +51,11 @@ pub async fn serve(core: Rc<Core>, connection: Connection) {
 
 fn admit(core: &Core, uid: u32, pid: i32) -> Result<AuthPrincipal, PcpError> {
     let caller = core.table.principal(uid, Some(pid)).ok_or_else(|| {
-        PcpError::new(ErrorCode::UnknownPrincipal, format!("uid {uid} is in none of root's principal files"))
-            .hint("root adds a file to principals.d and restarts the daemon")
+        PcpError::new(ErrorCode::UnknownPrincipal, format!("uid {uid} is in none of the daemon's principal files"))
+            .hint(format!(
+                "root adds {}/NAME.toml with the lines uid, domain, trust, modality (docs/configuration.md) and restarts the daemon; if there is one, the daemon's log says why it does not count",
+                core.config.paths.principals.display()
+            ))
     })?;
     core.admission.borrow_mut().enter(uid, core.now_us())?;
     Ok(caller)
@@ -58,6 +63,7 @@ fn admit(core: &Core, uid: u32, pid: i32) -> Result<AuthPrincipal, PcpError> {
 
 struct Session<'c> {
     core: &'c Core,
+    peer: PeerIdentity,
     caller: AuthPrincipal,
     bucket: TokenBucket,
     scratch: Scratch,
@@ -89,6 +95,10 @@ impl Session<'_> {
                     writer.queue(StreamMessageType::Pong, |_| Ok::<(), ProtocolError>(()))?;
                     writer.flush().await?;
                 }
+                Ok(Request::Execute(_)) if !self.peer.is_alive() => {
+                    // What it left its connection to has another identity, and that one was never established.
+                    return answer_error(writer, &peer_is_gone(&self.peer)).await;
+                }
                 Ok(Request::Execute(request)) => {
                     handlers::execute(self.core, &self.caller, &request, &mut self.scratch, writer).await?;
                 }
@@ -103,6 +113,12 @@ impl Session<'_> {
         let own = self.caller.rate_per_second.is_some();
         self.bucket.take(now) && (own || self.core.admission.borrow_mut().take(self.caller.uid, now))
     }
+}
+
+fn peer_is_gone(peer: &PeerIdentity) -> PcpError {
+    let message =
+        format!("process {} of uid {}, which connected, has ended; nothing was done", peer.pid, peer.uid);
+    PcpError::new(ErrorCode::PermissionDenied, message).hint("whoever wants something connects itself")
 }
 
 fn rate_limited(core: &Core, caller: &AuthPrincipal) -> PcpError {
