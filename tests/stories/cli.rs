@@ -266,3 +266,18 @@ fn every_program_says_what_it_wants_when_it_gets_nonsense() {
         assert!(String::from_utf8_lossy(&said).contains("nonsense"), "{name}");
     }
 }
+
+#[test]
+fn show_has_everything_about_a_capability_and_list_its_domain() {
+    let (device, _fake, _app) = Device::with_fake(&Plan::default());
+    let shown = device.cli(&["show", CREATE]).data();
+    for key in ["id", "domain", "input_schema", "output_schema", "method", "stability", "version"] {
+        assert!(!shown[key].is_null(), "{key}: {shown}");
+    }
+    let listed = device.cli(&["list"]).data();
+    let rows = listed.as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert!(["app", "compositor", "system"].contains(&row["domain"].as_str().unwrap()), "{row}");
+    }
+}

@@ -132,6 +132,21 @@ fn a_client_in_another_language_is_understood_and_reads_every_answer() {
 }
 
 #[test]
+fn a_connection_that_was_handed_to_another_process_executes_nothing() {
+    let (device, fake, _app) = Device::with_fake(&Plan::default());
+    let socket = device.socket();
+    let socket = socket.to_str().unwrap();
+
+    let (code, answer) = python("handed_over.py", &[socket], &execute_frame("app.org.example.fake.create"));
+
+    assert_eq!(code, 0);
+    let (_, decoded) = python("frames.py", &["decode"], &answer);
+    let said = String::from_utf8(decoded).unwrap();
+    assert!(said.contains("permission_denied") && said.contains("has ended"), "{said}");
+    assert_eq!(fake.invocation_count(), 0);
+}
+
+#[test]
 fn the_bytes_that_the_client_library_sends_are_those_of_the_wire_document() {
     let mut sent = execute_frame("app.org.example.fake.create");
     encode_with::<ProtocolError>(StreamMessageType::Ping, &mut sent, |_| Ok(())).unwrap();
