@@ -23,7 +23,8 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
 /// What to do when no daemon answers.
-const START: &str = "start portal-pcpd, and see its log if it does not stay up";
+const START: &str = "start portal-pcpd and see its log if it does not stay up (on the image: /var/log/messages); who may not \
+     connect joins the group of the socket";
 
 /// Check this device: the socket, who serves it, and the daemon's own checks
 #[derive(Debug, clap::Args)]
@@ -131,7 +132,10 @@ fn check_socket(socket: &Path) -> Check {
 fn ask_daemon(mut client: Client, uid: u32) -> Vec<Check> {
     let mut checks = vec![Check::new("listener", State::Ok, format_args!("served by uid {uid}"))];
     if let Err(error) = client.ping() {
-        checks.push(Check::new("daemon", State::Problem, error).fix(START));
+        let error = Error::from(error);
+        // It answers, and says what to do; what does not answer is another matter.
+        let fix = error.hint().unwrap_or_else(|| START.to_owned());
+        checks.push(Check::new("daemon", State::Problem, &error).fix(fix));
         return checks;
     }
     checks.push(Check::new("daemon", State::Ok, "answers"));

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use pcp_core::ErrorCode;
@@ -136,6 +137,9 @@ fn document(file: &Path, bytes: &[u8]) -> Result<CanonicalJson, Error> {
     })
 }
 
+/// Permission bits by which others than its owner read a file.
+const READABLE_BY_OTHERS: u32 = 0o044;
+
 fn secret_key(file: &Path) -> Result<Signer, Error> {
     let refused = |source| Error::Untrusted { what: "secret key", path: file.to_owned(), source };
     // One byte more than a key, so that a longer file is told by its length.
@@ -147,7 +151,15 @@ fn secret_key(file: &Path) -> Result<Signer, Error> {
             "name the file that `pcp-cli key gen` made, not the one that ends in .pub",
         )
     })?;
-    Ok(Signer::from_secret_bytes(secret))
+    let mode = std::fs::symlink_metadata(file).map(|facts| facts.permissions().mode() & 0o7777);
+    match mode {
+        // Whoever can read it can sign in its owner's name; a public half has the same length and is readable.
+        Ok(mode) if mode & READABLE_BY_OTHERS != 0 => Err(Error::usage(
+            format!("{} can be read by others (mode {mode:04o}), so it is no secret key", file.display()),
+            "name the file that `pcp-cli key gen` made, not the one that ends in .pub; a secret key has mode 0600",
+        )),
+        _ => Ok(Signer::from_secret_bytes(secret)),
+    }
 }
 
 /// Puts `bytes` under the name `path` in one step: a reader sees the old file or the whole new one.

@@ -73,7 +73,9 @@ pub(crate) async fn claim<'p>(
         }
         ClaimState::Conflict => {
             let message = format!("operation {operation} was already claimed with another action hash");
-            return Err(refuse(ErrorCode::Conflict, message));
+            let refusal = Refusal::new(Stage::Execute, ErrorCode::Conflict, message);
+            let hint = "another action, other parameters or another caller need an operation id of their own";
+            return Err(NotClaimed::Refused(refusal.hint(hint)));
         }
         ClaimState::Full { limit } => {
             let message = format!("{limit} operations are under way, the limit; this one was not started");

@@ -16,6 +16,10 @@ use crate::pipeline::Request;
 use crate::result::Plan;
 use crate::schema::ParameterSchemas;
 
+/// Where the parameters are told, for whoever got them wrong.
+const SHOW: &str =
+    "`pcp-cli show ID` has their schema; on the command line a number is written name:=1, a text name=text";
+
 /// Everything that the claim and the dispatch need.
 #[derive(Debug)]
 pub(crate) struct Planned {
@@ -69,7 +73,7 @@ pub(crate) async fn plan<D: Dispatcher>(
     checks
         .schemas
         .check(&capability, request.intent.parameters, &facts.params_sha256)
-        .map_err(|invalid| refuse(ErrorCode::InvalidParameters, invalid.to_string()))?;
+        .map_err(|invalid| refuse(ErrorCode::InvalidParameters, invalid.to_string()).hint(SHOW))?;
     if !request.envelope.dry_run {
         checks.application(&capability, request, context).await?;
     }
