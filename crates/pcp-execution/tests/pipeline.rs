@@ -120,6 +120,16 @@ fn every_intent_that_enters_leaves_exactly_one_end_in_the_trail() {
             claimed,
         ),
         (
+            "unknown and certain at once",
+            Behave::Unsure,
+            "app.fake.set_value",
+            "{}",
+            Terminal::OutcomeUnknown,
+            Some(ErrorCode::OutcomeUnknown),
+            1,
+            claimed,
+        ),
+        (
             "vanished before",
             Behave::Vanish { no_effect: true },
             "app.fake.set_value",

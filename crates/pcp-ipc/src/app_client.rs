@@ -73,7 +73,8 @@ impl AppClient {
         let failure = result.failure().map(|failure| ReplyFailure {
             code: failure.code,
             message: failure.message,
-            no_effect: failure.no_effect,
+            // Who says that it did it and that it failed certifies nothing.
+            no_effect: failure.no_effect && !result.success,
         });
         Ok(Reply { success: result.success && failure.is_none(), state_source: result.state_source, failure })
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pcp_core::{
-    CapabilityDescriptor, DispatchFailure, Dispatcher, ErrorCode, Invocation, InvocationContext, PcpError,
-    Reply, Stage, StateSource,
+    CapabilityDescriptor, DispatchFailure, Dispatcher, ErrorCode, Invocation, InvocationContext, OutcomeKind,
+    PcpError, Reply, Stage, StateSource,
 };
 
 use super::Refusal;
@@ -49,7 +49,11 @@ pub(crate) async fn dispatch<D: Dispatcher>(
         }
         Ok(Ok(Reply { failure, .. })) => {
             let (code, message, no_effect) = match failure {
-                Some(failure) => (failure.code, failure.message, failure.no_effect),
+                // "Unknown" and "nothing changed" exclude each other; the stricter word counts.
+                Some(failure) => {
+                    let certain = failure.no_effect && failure.code.kind() != OutcomeKind::Unknown;
+                    (failure.code, failure.message, certain)
+                }
                 None => (ErrorCode::ExecutionFailed, "it gave no reason".to_owned(), false),
             };
             let message = format!("application {app} failed: {message}");

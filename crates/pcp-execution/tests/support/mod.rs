@@ -41,6 +41,7 @@ pub(crate) enum Behave {
     Fail { no_effect: bool },
     Vanish { no_effect: bool },
     Hang,
+    Unsure,
 }
 
 #[derive(Debug)]
@@ -70,6 +71,11 @@ impl Dispatcher for FakeApp {
                 Ok(ok)
             }
             Behave::Hang => pending().await,
+            Behave::Unsure => {
+                let code = ErrorCode::OutcomeUnknown;
+                let failure = ReplyFailure { code, message: "who knows".into(), no_effect: true };
+                Ok(Reply { success: false, state_source: StateSource::Rust, failure: Some(failure) })
+            }
             Behave::Fail { no_effect } => {
                 let failure =
                     ReplyFailure { code: ErrorCode::ExecutionFailed, message: "disk full".into(), no_effect };
