@@ -119,7 +119,7 @@ impl Lifecycle {
         };
         let intent =
             Intent { domain: Domain::App, action, target_app: "bench", parameters: r#"{"limit":20}"# };
-        let request = Request { envelope, intent };
+        let request = Request { envelope, intent, names_element: false };
         let result = self.runtime.block_on(self.pipeline.execute(&self.caller, &request, &mut self.scratch));
         assert_eq!(result.terminal, Terminal::Succeeded, "{:?}", result.error);
         assert_eq!(self.scratch.data(), r#"{"notes":[]}"#);

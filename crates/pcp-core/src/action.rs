@@ -170,8 +170,9 @@ const SERVICE: [&str; 5] = [
     "system.learning.suggest",
 ];
 
-/// Most rules that can match one name: each matches at most once.
-const MAX_MATCHES: usize = RULES.len();
+/// Most matching words that are named: more than an action of the longest capability id has in practice. The class of
+/// a word beyond them still counts for the gate.
+const MAX_MATCHES: usize = 16;
 
 /// What the classifier found.
 #[derive(Debug, Clone, PartialEq)]
@@ -182,7 +183,7 @@ pub struct Classification {
     pub gate_class: ActionClass,
     /// 1.0 when all matching words agree, 0.5 when they do not, 0.0 when none matched.
     pub confidence: f32,
-    /// The matching words, one per rule, in the order of the rules.
+    /// The matching words in the order of the rules.
     pub matches: heapless::Vec<(ActionClass, &'static str), MAX_MATCHES>,
     /// Whether this is a service capability, which is outside the table.
     pub service: bool,
@@ -212,8 +213,14 @@ impl IntentClassifier {
         let action = id.action();
         let mut matches = heapless::Vec::new();
         for rule in &RULES {
-            if let Some(word) = rule.words.iter().copied().find(|word| has_word(action, word)) {
-                let _ = matches.push((rule.class, word));
+            for word in rule.words.iter().copied().filter(|word| has_word(action, word)) {
+                // What does not fit is told by nobody; its class must not get lost.
+                if let Err((class, word)) = matches.push((rule.class, word))
+                    && let Some(last) = matches.last_mut()
+                    && class > last.0
+                {
+                    *last = (class, word);
+                }
             }
         }
         if matches.first().is_some_and(|(class, _)| *class == ActionClass::CloseApp) {
@@ -223,9 +230,10 @@ impl IntentClassifier {
         }
         let class = matches.first().map_or(ActionClass::Unknown, |(class, _)| *class);
         let strictest = matches.iter().map(|(class, _)| *class).max().unwrap_or(ActionClass::Unknown);
-        let confidence = match matches.len() {
-            0 => 0.0,
-            1 => 1.0,
+        let agree = matches.iter().all(|(found, _)| *found == class);
+        let confidence = match (matches.is_empty(), agree) {
+            (true, _) => 0.0,
+            (_, true) => 1.0,
             _ => 0.5,
         };
         let service = SERVICE.iter().any(|glob| crate::glob::spans(glob, id.as_str()));
@@ -337,6 +345,18 @@ mod tests {
             let found = classify(id);
             assert_eq!((found.class, found.gate_class), (class, gate), "{id}: {found:?}");
         }
+    }
+
+    #[test]
+    fn all_matching_words_are_named_and_none_beyond_the_limit_loses_its_class() {
+        let found = classify("app.x.delete_remove_item");
+        assert_eq!(
+            found.matches.as_slice(),
+            [(ActionClass::Delete, "delete"), (ActionClass::Delete, "remove")]
+        );
+        assert_eq!(found.confidence, 1.0);
+        let many = "click_press_toggle_activate_create_add_new_save_rename_move_resize_focus_switch_start_stop_play_send";
+        assert_eq!(classify(&format!("app.x.{many}")).gate_class, ActionClass::Send);
     }
 
     #[test]

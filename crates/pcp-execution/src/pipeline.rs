@@ -31,6 +31,8 @@ pub struct Request<'a> {
     pub envelope: Envelope,
     /// The intent.
     pub intent: Intent<'a>,
+    /// Whether the request names an element of a window.
+    pub names_element: bool,
 }
 
 /// The replaceable parts.

@@ -555,7 +555,7 @@ fn a_hung_application_holds_up_neither_other_callers_nor_other_applications() {
                 entropy[9] = u8::try_from(uid % 256).unwrap();
                 let envelope =
                     Envelope { operation_id: OperationId::from_parts(NOW_MS, entropy), ..envelope(1) };
-                let request = pcp_execution::Request { envelope, intent };
+                let request = pcp_execution::Request { envelope, intent, names_element: false };
                 device.pipeline.execute(&caller, &request, &mut pcp_execution::Scratch::default()).await
             }
         };
@@ -572,4 +572,15 @@ fn a_hung_application_holds_up_neither_other_callers_nor_other_applications() {
             })
             .await;
     });
+}
+
+#[test]
+fn an_intent_that_names_an_element_is_refused_and_recorded_where_there_are_none() {
+    let mut device = Device::new(Behave::Answer("{}"));
+    let caller = caller(Domain::App, 3);
+    let intent = Intent { domain: Domain::App, action: "set_value", target_app: "fake", parameters: "{}" };
+    let request = pcp_execution::Request { envelope: envelope(1), intent, names_element: true };
+    let result = block_on(device.pipeline.execute(&caller, &request, &mut device.scratch));
+    assert_eq!((result.terminal, result.error.unwrap().code), (Terminal::Rejected, ErrorCode::Unsupported));
+    assert_eq!((device.invoked(), device.kept().len()), (0, 1));
 }

@@ -38,15 +38,11 @@ pub(super) async fn execute(
     scratch: &mut Scratch,
     writer: &mut FrameWriteHalf,
 ) -> Result<(), IpcError> {
-    if request.intent.element.is_some() {
-        let error = PcpError::new(
-            ErrorCode::Unsupported,
-            "an intent that names an element needs the accessibility tier",
-        )
-        .hint("leave the element out; this release serves tier 1");
-        return answer_error(writer, &error).await;
-    }
-    let asked = PipelineRequest { envelope: request.envelope(), intent: request.intent() };
+    let asked = PipelineRequest {
+        envelope: request.envelope(),
+        intent: request.intent(),
+        names_element: request.intent.element.is_some(),
+    };
     let result = {
         let mut run = pin!(core.pipeline.execute(caller, &asked, scratch));
         match tokio::time::timeout(ACK_AFTER, run.as_mut()).await {

@@ -66,6 +66,15 @@ pub(crate) async fn plan<D: Dispatcher>(
             format!("capability {} was predicted from files and nothing live is bound to it", capability.id);
         return Err(refuse(ErrorCode::NotValidated, message).hint("start the application once"));
     }
+    if request.names_element {
+        let message = format!(
+            "capability {} is reached by tier {}, which has no elements",
+            capability.id,
+            capability.method.tier()
+        );
+        return Err(refuse(ErrorCode::Unsupported, message)
+            .hint("leave the element out; elements come with the accessibility tier"));
+    }
     if let Some(deadline) = request.envelope.deadline_ms.filter(|deadline| *deadline <= checks.wall_ms) {
         let message = format!("the request's deadline {deadline} is {} ms ago", checks.wall_ms - deadline);
         return Err(refuse(ErrorCode::ExpiredBeforeEffect, message));

@@ -300,7 +300,9 @@ impl Device {
         let (domain, rest) = id.split_once('.').unwrap();
         let (target_app, action) = rest.rsplit_once('.').unwrap();
         let intent = Intent { domain: domain.parse().unwrap(), action, target_app, parameters };
-        self.pipeline.execute(caller, &Request { envelope, intent }, &mut self.scratch).await
+        self.pipeline
+            .execute(caller, &Request { envelope, intent, names_element: false }, &mut self.scratch)
+            .await
     }
 
     /// Sets the wall clock, back as well as forward.
