@@ -1,7 +1,7 @@
 //! Which kind of action a capability is, read from the words of its name (S0 "Intent Classification", R-059..062).
 
 use crate::domain::Domain;
-use crate::id::CapabilityId;
+use crate::id::{CapabilityId, MAX_CAPABILITY_ID_BYTES};
 use crate::words::words;
 
 words! {
@@ -210,10 +210,10 @@ impl IntentClassifier {
     /// Classifies by the tokens of the action, never by substrings (R-061, C10). Allocates nothing.
     #[must_use]
     pub fn classify(self, id: &CapabilityId) -> Classification {
-        let action = id.action();
+        let tokens = tokens(id.action());
         let mut matches = heapless::Vec::new();
         for rule in &RULES {
-            for word in rule.words.iter().copied().filter(|word| has_word(action, word)) {
+            for word in rule.words.iter().copied().filter(|word| has_word(&tokens, word)) {
                 // What does not fit is told by nobody; its class must not get lost.
                 if let Err((class, word)) = matches.push((rule.class, word))
                     && let Some(last) = matches.last_mut()
@@ -258,18 +258,28 @@ fn system_class(id: &CapabilityId, class: ActionClass) -> ActionClass {
     if class == ActionClass::Unknown { of_system } else { class.max(of_system) }
 }
 
-/// Whether `word`'s tokens stand consecutively among the tokens of `action`.
-fn has_word(action: &str, word: &str) -> bool {
-    let mut start = action.split(is_delimiter);
-    loop {
-        let mut tokens = start.clone();
-        if word.split('_').all(|part| tokens.next().is_some_and(|token| token.eq_ignore_ascii_case(part))) {
-            return true;
-        }
-        if start.next().is_none() {
-            return false;
-        }
+/// Most tokens of an action: one byte each and a delimiter between.
+const MAX_TOKENS: usize = MAX_CAPABILITY_ID_BYTES / 2 + 1;
+
+/// The action's tokens, taken apart once for all words. Delimiters side by side are one.
+fn tokens(action: &str) -> heapless::Vec<&str, MAX_TOKENS> {
+    let mut tokens = heapless::Vec::new();
+    for token in action.split(is_delimiter).filter(|token| !token.is_empty()) {
+        // An id is too short to hold more; one that did would be gated by what fits.
+        let _ = tokens.push(token);
     }
+    tokens
+}
+
+/// Whether `word`'s tokens stand consecutively among `tokens`.
+fn has_word(tokens: &[&str], word: &str) -> bool {
+    if !word.contains('_') {
+        return tokens.iter().any(|token| token.eq_ignore_ascii_case(word));
+    }
+    (0..tokens.len()).any(|start| {
+        let mut rest = tokens.iter().skip(start);
+        word.split('_').all(|part| rest.next().is_some_and(|token| token.eq_ignore_ascii_case(part)))
+    })
 }
 
 fn is_delimiter(c: char) -> bool {
@@ -357,6 +367,16 @@ mod tests {
         assert_eq!(found.confidence, 1.0);
         let many = "click_press_toggle_activate_create_add_new_save_rename_move_resize_focus_switch_start_stop_play_send";
         assert_eq!(classify(&format!("app.x.{many}")).gate_class, ActionClass::Send);
+    }
+
+    #[test]
+    fn the_longest_names_of_delimiters_and_of_tokens_are_taken_apart() {
+        let room = MAX_CAPABILITY_ID_BYTES - "app.x.".len();
+        let delimiters = format!("a{}", "_".repeat(room - 1));
+        assert_eq!(classify(&format!("app.x.{delimiters}")).class, ActionClass::Unknown);
+        let pairs = "a_".repeat(room / 2 - 4);
+        assert_eq!(classify(&format!("app.x.{pairs}delete")).gate_class, ActionClass::Delete);
+        assert_eq!(classify("app.x.open__url").class, ActionClass::Navigate);
     }
 
     #[test]
