@@ -1,4 +1,4 @@
-//! Identifiers that cross a border: parsed once, inline, and a bad one cannot exist.
+//! Identifiers that cross a border: parsed once, small, and a bad one cannot exist.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,11 +9,16 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::domain::Domain;
+use crate::id_text::IdText;
 
 /// Longest application id in bytes: a file name on every file system of the device.
 pub const MAX_APP_ID_BYTES: usize = 255 - ".marker".len() - 1;
 /// Longest capability id in bytes: the length limit of a D-Bus name, which authors already know.
 pub const MAX_CAPABILITY_ID_BYTES: usize = 255;
+/// Longest application id that is held inline, so that the whole is 48 bytes; a longer one is shared.
+const INLINE_APP_ID_BYTES: usize = 46;
+/// Longest capability id that is held inline, so that the whole is one cache line; a longer one is shared.
+const INLINE_CAPABILITY_ID_BYTES: usize = 62;
 
 /// The category prefixes that stand for `app` (C58), resolved before any permission check.
 pub const APP_ALIASES: [&str; 10] =
@@ -72,7 +77,7 @@ fn check_segments(what: &'static str, text: &str) -> Result<(), IdError> {
 
 /// An application's id: reverse-DNS-like, safe as a file name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AppId(Inline<MAX_APP_ID_BYTES>);
+pub struct AppId(IdText<INLINE_APP_ID_BYTES>);
 
 impl AppId {
     /// Parses `text`. Refuses what could leave a directory, and the reserved id `pcpd` (the daemon's socket).
@@ -88,17 +93,13 @@ impl AppId {
         if text == "pcpd" {
             return Err(IdError::shape(WHAT, text, "the name belongs to the daemon"));
         }
-        Inline::try_from(text).map(Self).map_err(|_| IdError::Length {
-            what: WHAT,
-            bytes: text.len(),
-            limit: MAX_APP_ID_BYTES,
-        })
+        Ok(Self(IdText::new(text)))
     }
 
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
@@ -106,7 +107,7 @@ impl AppId {
 ///
 /// The app part may itself contain dots: `app.org.xfce.mousepad.read` has app `org.xfce.mousepad`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CapabilityId(Inline<MAX_CAPABILITY_ID_BYTES>);
+pub struct CapabilityId(IdText<INLINE_CAPABILITY_ID_BYTES>);
 
 impl CapabilityId {
     /// Parses `text`; a category prefix of [`APP_ALIASES`] becomes `app`.
@@ -155,23 +156,23 @@ impl CapabilityId {
             return Err(IdError::shape("action", action, "it is one part and has no dot"));
         }
         check_segments("action", action)?;
-        let mut id = Inline::new();
+        let mut id = Inline::<MAX_CAPABILITY_ID_BYTES>::new();
         for part in [domain.as_str(), ".", app, ".", action] {
             id.push_str(part).map_err(|_| too_long.clone())?;
         }
-        Ok(Self(id))
+        Ok(Self(IdText::new(&id)))
     }
 
     /// The canonical text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 
     /// The domain that the id is bound to.
     #[must_use]
     pub fn domain(&self) -> Domain {
-        match self.0.as_bytes() {
+        match self.as_str().as_bytes() {
             [b'a', ..] => Domain::App,
             [b'c', ..] => Domain::Compositor,
             _ => Domain::System,
@@ -182,14 +183,15 @@ impl CapabilityId {
     #[must_use]
     pub fn app(&self) -> &str {
         let start = self.domain().as_str().len() + 1;
-        let end = self.0.rfind('.').unwrap_or(self.0.len());
-        self.0.get(start..end).unwrap_or_default()
+        let text = self.as_str();
+        let end = text.rfind('.').unwrap_or(text.len());
+        text.get(start..end).unwrap_or_default()
     }
 
     /// The action: the last part.
     #[must_use]
     pub fn action(&self) -> &str {
-        self.0.rsplit('.').next().unwrap_or_default()
+        self.as_str().rsplit('.').next().unwrap_or_default()
     }
 }
 

@@ -4,12 +4,14 @@
 //! computed from arguments alone. It performs no I/O, reads no clock, spawns nothing and needs no async
 //! runtime; the floors above do. Start with [`Intent`], then [`IntentClassifier`] and [`PermissionEngine`].
 
+mod id_text;
 mod words;
 
 pub mod action;
 pub mod adapter;
 pub mod audit;
 pub mod capability;
+pub mod diff;
 pub mod domain;
 pub mod error;
 pub mod gate;
@@ -24,12 +26,13 @@ pub mod principal;
 pub mod server;
 
 pub use action::{ActionClass, Classification, IntentClassifier, SafetyClass, Severity};
-pub use adapter::{Adapter, AdapterHealth, DetectionResult};
+pub use adapter::{Adapter, AdapterHealth, AdapterState, DetectionResult};
 pub use audit::{AuditEnd, AuditEntry, AuditTicket, PermissionRecord, RecordKind, Trail};
 pub use capability::{
     CapabilityDescriptor, CapabilityFailure, CapabilityResult, DetectionMethod, SignatureStatus,
     StabilityLevel, StateSource, Tier,
 };
+pub use diff::{CapabilityChange, CapabilityDiff, ChangedField, FieldChange, FieldValue};
 pub use domain::Domain;
 pub use error::{ErrorCode, OutcomeKind, PcpError};
 pub use gate::{ConfirmationConfig, Gate};
