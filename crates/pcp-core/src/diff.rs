@@ -176,7 +176,9 @@ impl CapabilityDescriptor {
     /// are compared before, and the domain is that of the id.
     #[must_use]
     pub fn changes_to(&self, new: &Self) -> Vec<FieldChange> {
-        differing!(self, new,
+        differing!(
+            self,
+            new,
             name as Name,
             description as Description,
             category as Category,
@@ -200,7 +202,9 @@ impl AppEntry {
     /// The fields in which `new` differs. Its capabilities are compared one by one, elsewhere.
     #[must_use]
     pub fn changes_to(&self, new: &Self) -> Vec<FieldChange> {
-        differing!(self, new,
+        differing!(
+            self,
+            new,
             method as Method,
             version as Version,
             signature as Signature,

@@ -14,12 +14,14 @@ pub mod capability;
 pub mod diff;
 pub mod domain;
 pub mod error;
+pub mod event;
 pub mod gate;
 pub mod glob;
 pub mod id;
 pub mod intent;
 pub mod manifest;
 pub mod outcome;
+pub mod overflow;
 pub mod permission;
 pub mod ports;
 pub mod principal;
@@ -35,18 +37,20 @@ pub use capability::{
 pub use diff::{CapabilityChange, CapabilityDiff, ChangedField, FieldChange, FieldValue};
 pub use domain::Domain;
 pub use error::{ErrorCode, OutcomeKind, PcpError};
+pub use event::{Event, EventFilter, EventTopic, FilterError, Subscribe, Subscriber};
 pub use gate::{ConfirmationConfig, Gate};
 pub use id::{ActionHash, AppId, CapabilityId, IdError, OperationId};
 pub use intent::{Envelope, Intent};
 pub use manifest::{CapabilityManifest, ManifestCapability, ManifestError};
 pub use outcome::{Effect, Stage, Terminal};
+pub use overflow::{Content, Delivery, EventQueue, Offered, OverflowStrategy};
 pub use permission::{
     Denial, PermissionEngine, PermissionQuestion, PermissionRule, PermissionStore, RuleEffect, Verdict,
 };
 pub use ports::{
     AppEntry, AuditError, AuditLogger, CapabilityRegistry, ClaimState, Clock, DispatchFailure, Dispatcher,
-    Durability, Invocation, OperationClaims, PermissionChecker, RegistryError, RegistryFilter, Reply,
-    ReplyFailure, StoredEnd,
+    Durability, EventBus, EventStream, Invocation, OperationClaims, PermissionChecker, RegistryError,
+    RegistryFilter, Reply, ReplyFailure, StoredEnd,
 };
 pub use principal::{AuthPrincipal, InvocationContext, Modality, TrustLevel};
 pub use server::{BoxFuture, EventSink, InvalidParams, PcpServer};

@@ -12,8 +12,10 @@ use crate::audit::{AuditEntry, AuditTicket, RecordKind, Trail};
 use crate::capability::{CapabilityDescriptor, DetectionMethod, SignatureStatus, StateSource, Tier};
 use crate::domain::Domain;
 use crate::error::{ErrorCode, PcpError};
+use crate::event::{Event, Subscribe};
 use crate::id::{ActionHash, AppId, CapabilityId, OperationId};
 use crate::outcome::{Effect, Terminal};
+use crate::overflow::Delivery;
 use crate::permission::{PermissionQuestion, Verdict};
 use crate::principal::{AuthPrincipal, InvocationContext};
 
@@ -271,5 +273,39 @@ impl<D: Dispatcher> Dispatcher for Arc<D> {
 
     fn validate(&self, invocation: Invocation<'_>) -> impl Future<Output = Result<(), DispatchFailure>> {
         (**self).validate(invocation)
+    }
+}
+
+/// Where what happens is told to whoever subscribed. Publishing is infallible by policy: what finds no room
+/// becomes a gap that its subscriber reads.
+pub trait EventBus: Send + Sync {
+    /// What a subscriber reads from; dropping it ends the subscription.
+    type Stream: EventStream;
+    /// Why a subscription was refused.
+    type Error: core::error::Error;
+
+    /// Hands the event to every subscription that it fits and gives its number. Never waits and allocates nothing.
+    fn publish(&self, event: Arc<Event>) -> u64;
+    /// Waits until every blocking subscription that the event fits has room or `limit` is ready, then publishes
+    /// . Nobody but this publisher is held up. Dropped before it is ready, it publishes nothing.
+    fn publish_within(
+        &self,
+        event: Arc<Event>,
+        limit: impl Future<Output = ()> + Send,
+    ) -> impl Future<Output = u64> + Send;
+    /// Hears of events from now on.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    fn subscribe(&self, wanted: Subscribe) -> Result<Self::Stream, Self::Error>;
+}
+
+/// The events of one subscription, in their order. It has no end: a bus outlives its subscriptions.
+pub trait EventStream: Send {
+    /// The next event or gap, once there is one.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Delivery<Arc<Event>>>;
+    /// Waits for the next event or gap; dropped before it is ready, it has taken nothing.
+    fn next(&mut self) -> impl Future<Output = Delivery<Arc<Event>>> + Send {
+        core::future::poll_fn(|cx| self.poll_next(cx))
     }
 }
