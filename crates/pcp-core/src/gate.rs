@@ -57,6 +57,12 @@ impl Default for ConfirmationConfig {
 }
 
 impl ConfirmationConfig {
+    /// The gated globs.
+    #[must_use]
+    pub const fn globs(&self) -> &'static [&'static str] {
+        self.gated
+    }
+
     /// The first gated glob that matches.
     #[must_use]
     pub fn gated_by(&self, id: &CapabilityId) -> Option<&'static str> {

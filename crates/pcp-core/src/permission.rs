@@ -2,7 +2,6 @@
 
 use core::fmt;
 use std::boxed::Box;
-use std::string::String;
 use std::vec::Vec;
 
 use crate::action::ActionClass;
@@ -33,6 +32,17 @@ pub enum RuleEffect {
     Allow,
     /// Asks for confirmation; the pattern's star spans everything.
     Confirm,
+}
+
+impl RuleEffect {
+    /// The word for people and records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Confirm => "confirm",
+        }
+    }
 }
 
 /// The rules that the engine decides by.
@@ -223,11 +233,7 @@ impl ActionClass {
 
 impl fmt::Display for PermissionRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let says: String = match self.says {
-            RuleEffect::Allow => "allow".into(),
-            RuleEffect::Confirm => "confirm".into(),
-        };
-        write!(f, "{says} {} from {}", self.pattern, self.caller)
+        write!(f, "{} {} from {}", self.says.as_str(), self.pattern, self.caller)
     }
 }
 

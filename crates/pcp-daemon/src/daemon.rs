@@ -38,6 +38,8 @@ pub struct Core {
     pub registry: Arc<InMemoryRegistry>,
     /// The trails.
     pub audit: Arc<AuditLog>,
+    /// What is allowed; the pipeline decides by the same engine.
+    pub permissions: Arc<PermissionEngine>,
     /// The one way to an effect.
     pub pipeline: ExecutionPipeline<SocketDispatcher>,
     /// Who is connected how often.
@@ -90,9 +92,10 @@ impl Daemon {
         info!(applications = apps.len(), capabilities, "applications registered");
         info!("9 ipc handler and dispatcher");
         let dispatcher = SocketDispatcher::new(&table, &config.paths.sockets);
+        let permissions = Arc::new(PermissionEngine::new(PermissionStore::with_defaults()));
         let ports = Ports {
             registry: registry.clone(),
-            permissions: Arc::new(PermissionEngine::new(PermissionStore::with_defaults())),
+            permissions: permissions.clone(),
             audit: audit.clone(),
             claims: audit.ledger().clone(),
             clock: clock.clone(),
@@ -103,7 +106,17 @@ impl Daemon {
         let server = StreamServer::bind(&config.paths.socket(), access)?;
         info!(socket = %server.path().display(), "10 bound");
         let peers_are_pinned = peers_are_pinned();
-        let core = Core { config, table, registry, audit, pipeline, admission, clock, peers_are_pinned };
+        let core = Core {
+            config,
+            table,
+            registry,
+            audit,
+            permissions,
+            pipeline,
+            admission,
+            clock,
+            peers_are_pinned,
+        };
         Ok(Self { core: Rc::new(core), server })
     }
 

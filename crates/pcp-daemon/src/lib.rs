@@ -11,6 +11,7 @@ pub mod dispatch;
 mod doctor;
 pub mod error;
 pub mod ipc;
+mod policy;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

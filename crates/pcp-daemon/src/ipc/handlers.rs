@@ -18,11 +18,12 @@ use pcp_ipc::payloads::{
 use pcp_ipc::{Error as IpcError, Json, Payload, Request, Tag};
 use pcp_stream::FrameWriteHalf;
 use pcp_trust::root_file::{FileRule, read_once};
+use serde_json::Value;
 
 use super::plan::plan_json;
 use super::session::{answer_error, send};
 use crate::daemon::Core;
-use crate::doctor;
+use crate::{doctor, policy};
 
 /// A requester hears that its request was accepted when the end is not there by then: long enough that a read
 /// costs no second message, short enough that a person does not wonder.
@@ -286,20 +287,9 @@ async fn state(
     asked: &QueryState<'_>,
     writer: &mut FrameWriteHalf,
 ) -> Result<(), IpcError> {
-    let data = match &*asked.topic {
-        // Whose files are broken and who may do what is the business of those who can change it.
-        "doctor" if caller.domain == Domain::System || caller.admin => doctor::report(core),
-        "doctor" => {
-            let error = PcpError::new(
-                ErrorCode::PermissionDenied,
-                format!("the doctor's report needs the system domain; the caller holds {}", caller.domain),
-            );
-            return answer_error(writer, &error).await;
-        }
-        topic => {
-            let message = format!("no state topic {topic:?} (one of doctor)");
-            return answer_error(writer, &PcpError::new(ErrorCode::NotFound, message)).await;
-        }
+    let data = match state_of(core, caller, asked) {
+        Ok(data) => data,
+        Err(error) => return answer_error(writer, &error).await,
     };
     let data = data.to_string();
     let topic = asked.topic.clone();
@@ -310,6 +300,23 @@ async fn state(
         data_json: Json::from_checked(&data),
     };
     send(writer, &answer).await
+}
+
+/// The closed list of read-only topics, each with whom it is for.
+fn state_of(core: &Core, caller: &AuthPrincipal, asked: &QueryState<'_>) -> Result<Value, PcpError> {
+    match &*asked.topic {
+        // Whose files are broken and who may do what is the business of those who can change it.
+        "doctor" if caller.domain == Domain::System || caller.admin => Ok(doctor::report(core)),
+        "doctor" => Err(PcpError::new(
+            ErrorCode::PermissionDenied,
+            format!("the doctor's report needs the system domain; the caller holds {}", caller.domain),
+        )),
+        "policy" => policy::answer(core, caller, asked.arguments().as_str()),
+        topic => {
+            let message = format!("no state topic {topic:?} (one of doctor, policy)");
+            Err(PcpError::new(ErrorCode::NotFound, message))
+        }
+    }
 }
 
 fn hex(bytes: [u8; 32]) -> heapless::String<64> {
