@@ -11,6 +11,7 @@ mod durability;
 mod manifests;
 mod notes;
 mod outcomes;
+mod policy;
 mod promises;
 mod support;
 mod tidy;

@@ -163,6 +163,7 @@ verbs! {
     Exec = "exec", verbs::exec::Exec;
     Status = "status", verbs::status::Status;
     Audit = "audit", verbs::audit::Audit;
+    Policy = "policy", verbs::policy::Policy;
     Classify = "classify", verbs::classify::Classify;
     Capability = "capability", verbs::capability::Capability;
     Inspect = "inspect", verbs::inspect::Inspect;

@@ -38,7 +38,7 @@ impl Tone {
     /// The tone of a word of the protocol.
     pub(crate) fn of(word: &str) -> Self {
         match word {
-            "ok" | "whole" | "verified" | "succeeded" | "accept" | "stable" => Self::Good,
+            "ok" | "allow" | "whole" | "verified" | "succeeded" | "accept" | "stable" => Self::Good,
             "warning"
             | "unsigned"
             | "executed_unverified"
@@ -48,9 +48,8 @@ impl Tone {
             | "outcome_unknown"
             | "absent"
             | "unknown" => Self::Careful,
-            "problem" | "broken" | "rejected" | "reject" | "invalid" | "failed" | "checksum-mismatch" => {
-                Self::Bad
-            }
+            "problem" | "deny" | "broken" | "rejected" | "reject" | "invalid" | "failed"
+            | "checksum-mismatch" => Self::Bad,
             _ => Self::Plain,
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod manifest;
 pub(crate) mod ping;
+pub(crate) mod policy;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod status;
