@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use pcp_core::AppId;
+use pcp_fakeapp::FakeManifest;
 use serde_json::{Value, json};
 
-use crate::support::{Device, Plan, new_operation};
+use crate::support::device::Seat;
+use crate::support::{Device, Plan, Process, new_operation, uids};
 
 const CREATE: &str = "app.org.example.fake.create";
+const OTHER: &str = "app.org.example.other.create";
 const SET: &str = "app.org.example.fake.set_value";
 /// A budget that a hanging application overruns at once; a healthy one never needs it.
 const SHORT: &str = "[pipeline]\napp_ms = 400\n";
@@ -65,14 +69,28 @@ fn a_total_that_is_shorter_than_the_execute_stage_is_a_pipeline_timeout() {
     assert_eq!(fake.effect_count(), 1);
 }
 
+/// The standard fake application, and a second one where it can have a user of its own.
+fn device_with_two_where_it_can(plan: &Plan) -> (Device, Seat, Vec<Process>) {
+    let mut device = Device::new(plan);
+    let first = device.install(&FakeManifest::standard(AppId::parse(pcp_fakeapp::APP_ID).unwrap()), None);
+    let mut running = vec![device.start_fake(&first, &[])];
+    if uids::are_several() {
+        let second =
+            device.install(&FakeManifest::standard(AppId::parse("org.example.other").unwrap()), None);
+        running.push(device.start_fake(&second, &[]));
+    }
+    device.start();
+    (device, first, running)
+}
+
 #[test]
 fn while_one_application_hangs_others_are_served() {
-    let (device, _fake, _app) = Device::with_fake(&Plan::config("[pipeline]\napp_ms = 3000\n"));
-    let mut hanging =
-        device.cli_command(crate::support::uids::own(), &["exec", CREATE, "behave=hang_before"]);
+    let (device, _fake, _app) = device_with_two_where_it_can(&Plan::config("[pipeline]\napp_ms = 3000\n"));
+    let mut hanging = device.cli_command(uids::own(), &["exec", CREATE, "behave=hang_before"]);
     let mut hanging = hanging.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    for _ in 0..20 {
-        assert_eq!(device.cli(&["exec", CREATE]).data()["terminal"], "succeeded");
+    let others: &[&str] = if uids::are_several() { &[CREATE, OTHER] } else { &[CREATE] };
+    for id in others.iter().cycle().take(20) {
+        assert_eq!(device.cli(&["exec", id]).data()["terminal"], "succeeded", "{id}");
     }
     assert!(hanging.try_wait().unwrap().is_none(), "it is still waiting");
     assert_eq!(hanging.wait().unwrap().code(), Some(9));

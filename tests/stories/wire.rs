@@ -146,6 +146,31 @@ fn a_connection_that_was_handed_to_another_process_executes_nothing() {
     assert_eq!(fake.invocation_count(), 0);
 }
 
+/// T-07: the number of the process that connected is given to another one, which then speaks over its connection.
+#[test]
+fn a_reused_process_number_does_not_make_a_process_the_one_that_connected() {
+    let number = Path::new("/proc/sys/kernel/ns_last_pid");
+    if fs::read_to_string(number).and_then(|last| fs::write(number, last)).is_err() {
+        let why = "needs root to choose the next process number";
+        uids::skipped("a reused process number does not make a process the one that connected", why);
+        return;
+    }
+    let (device, fake, _app) = Device::with_fake(&Plan::default());
+    let socket = device.socket();
+    let arguments = [socket.to_str().unwrap(), "20"];
+
+    let (code, answers) =
+        python("reused_number.py", &arguments, &execute_frame("app.org.example.fake.create"));
+
+    assert_eq!(code, 0, "20 of 20 numbers were reused");
+    let (_, decoded) = python("frames.py", &["decode"], &answers);
+    let said = String::from_utf8(decoded).unwrap();
+    let refused =
+        said.lines().filter(|line| line.contains("permission_denied") && line.contains("has ended"));
+    assert_eq!((refused.count(), said.lines().count()), (20, 20), "{said}");
+    assert_eq!(fake.invocation_count(), 0);
+}
+
 #[test]
 fn the_bytes_that_the_client_library_sends_are_those_of_the_wire_document() {
     let mut sent = execute_frame("app.org.example.fake.create");

@@ -574,6 +574,29 @@ fn a_hung_application_holds_up_neither_other_callers_nor_other_applications() {
     });
 }
 
+/// what a hung invocation holds is its own turn, and nothing of the registry.
+#[test]
+fn while_an_application_hangs_another_is_registered_and_answers() {
+    let device = Device::new(Behave::Hang);
+    let caller = caller(Domain::App, 3);
+    let run = async |n: u8, app: &'static str| {
+        let intent = Intent { domain: Domain::App, action: "set_value", target_app: app, parameters: "{}" };
+        let request = pcp_execution::Request { envelope: envelope(n), intent, names_element: false };
+        device.pipeline.execute(&caller, &request, &mut pcp_execution::Scratch::default()).await
+    };
+    block_on(async {
+        let mut hung = std::pin::pin!(run(1, "fake"));
+        let answered = tokio::time::timeout(Duration::from_millis(1), hung.as_mut()).await;
+        assert!(answered.is_err() && device.invoked() == 1, "it hangs in the application");
+
+        *device.app.behave.lock().unwrap() = Behave::Answer("{}");
+        device.registry.register(support::capability("app.other.set_value")).unwrap();
+        assert_eq!(run(2, "other").await.terminal, Terminal::Succeeded);
+
+        assert_eq!(hung.await.terminal, Terminal::OutcomeUnknown, "it ends at its own budget");
+    });
+}
+
 #[test]
 fn an_intent_that_names_an_element_is_refused_and_recorded_where_there_are_none() {
     let mut device = Device::new(Behave::Answer("{}"));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::task::{Context, Poll};
 
 use pcp_core::*;
@@ -158,17 +158,20 @@ impl AuditLogger for FakeLog {
 }
 
 #[derive(Debug, Default)]
-struct Registry(HashMap<CapabilityId, Arc<CapabilityDescriptor>>);
+pub(crate) struct Registry(RwLock<HashMap<CapabilityId, Arc<CapabilityDescriptor>>>);
 
 impl CapabilityRegistry for Registry {
-    fn register(&self, _capability: CapabilityDescriptor) -> Result<(), RegistryError> {
-        unreachable!("the pipeline only reads")
+    /// Never waits: whoever holds the registry across an invocation is found out.
+    fn register(&self, capability: CapabilityDescriptor) -> Result<(), RegistryError> {
+        let mut map = self.0.try_write().expect("nobody holds the registry");
+        map.insert(capability.id.clone(), Arc::new(capability));
+        Ok(())
     }
     fn unregister(&self, _id: &CapabilityId) -> Result<(), RegistryError> {
         unreachable!("the pipeline only reads")
     }
     fn get(&self, id: &CapabilityId) -> Option<Arc<CapabilityDescriptor>> {
-        self.0.get(id).cloned()
+        self.0.read().unwrap().get(id).cloned()
     }
     fn query(&self, _filter: &RegistryFilter<'_>) -> Vec<Arc<CapabilityDescriptor>> {
         unreachable!("the pipeline looks up by id")
@@ -223,6 +226,7 @@ impl Clock for FixedClock {
 pub(crate) struct Device {
     pub(crate) app: Arc<FakeApp>,
     pub(crate) log: Arc<FakeLog>,
+    pub(crate) registry: Arc<Registry>,
     clock: Arc<FixedClock>,
     pub(crate) pipeline: ExecutionPipeline<Arc<FakeApp>>,
     pub(crate) scratch: Scratch,
@@ -262,23 +266,23 @@ impl Device {
             "system.fake.get",
             "system.fake.write",
         ];
-        let mut registry = Registry::default();
+        let registry = Arc::new(Registry::default());
         for id in ids {
             let mut one = capability(id);
             change(&mut one);
-            registry.0.insert(one.id.clone(), Arc::new(one));
+            registry.register(one).unwrap();
         }
         let (app, log) = (Arc::new(app), Arc::new(FakeLog::default()));
         let clock = Arc::new(FixedClock(NOW_MS.into()));
         let ports = Ports {
-            registry: Arc::new(registry),
+            registry: registry.clone(),
             permissions: Arc::new(PermissionEngine::new(rules)),
             audit: log.clone(),
             claims: Arc::new(Claims::default()),
             clock: clock.clone(),
         };
         let pipeline = ExecutionPipeline::new(ports, app.clone(), config);
-        Self { app, log, clock, pipeline, scratch: Scratch::default() }
+        Self { app, log, registry, clock, pipeline, scratch: Scratch::default() }
     }
 
     pub(crate) async fn run(
