@@ -16,12 +16,13 @@ enum May {
 }
 
 /// The layer table. A folder with a star stands for every package below it.
-const LAYERS: [(&str, May); 14] = [
+const LAYERS: [(&str, May); 15] = [
     ("pcp-core", May::Import(&[])),
     ("pcp-stream", May::Import(&[])),
     ("pcp-trust", May::Import(&[])),
     ("pcp-registry", May::Import(&[])),
     ("pcp-durable", May::Import(&["pcp-trust"])),
+    ("pcp-push", May::Import(&["pcp-durable"])),
     ("pcp-native", May::Import(&["pcp-trust"])),
     ("pcp-ipc", May::Import(&["pcp-stream"])),
     ("pcp-execution", May::Import(&["pcp-durable", "pcp-trust"])),
