@@ -5,6 +5,7 @@
 //! what is registered is the daemon's. Start with [`load_manifest`].
 
 pub mod descriptor;
+pub mod desktop;
 pub mod manifest_file;
 pub mod report;
 

@@ -1,0 +1,306 @@
+//! The desktop files of all data folders, by stat alone, in the order in which they count.
+//!
+//! [`list`] opens no file: a cache is found valid without reading anything. [`Listing::resolve`] then settles which
+//! file of an id counts, with whatever the caller knows of it.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{FileType, Metadata};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use pcp_core::AppId;
+
+use super::app_id::app_id;
+use super::entry::Ignored;
+use super::file::{StatKey, check, errno};
+use super::skip::{SkipReason, Skips};
+
+/// Most desktop files of one scan: five times what a full desktop system has.
+pub const MAX_DESKTOP_FILES: usize = 10_000;
+
+/// Most folders between `applications` and a file: menus nest two deep, Wine's a few more.
+pub const MAX_DEPTH: usize = 8;
+
+/// Most folders of one scan: links could otherwise multiply them without a loop.
+pub const MAX_DIRECTORIES: usize = 2000;
+
+/// Most names of one folder that are looked at, of whatever kind: they are sorted in memory.
+pub const MAX_DIRECTORY_NAMES: usize = 40_000;
+
+/// The limits of one scan.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeLimits {
+    /// See [`MAX_DESKTOP_FILES`].
+    pub files: usize,
+    /// See [`MAX_DEPTH`].
+    pub depth: usize,
+    /// See [`MAX_DIRECTORIES`].
+    pub directories: usize,
+    /// See [`MAX_DIRECTORY_NAMES`].
+    pub names: usize,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self {
+            files: MAX_DESKTOP_FILES,
+            depth: MAX_DEPTH,
+            directories: MAX_DIRECTORIES,
+            names: MAX_DIRECTORY_NAMES,
+        }
+    }
+}
+
+/// What stands behind a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backing {
+    /// A regular file.
+    File,
+    /// A link to `/dev/null`: the way to say that no file of this id counts.
+    Null,
+}
+
+/// A file that may count for its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The desktop file id: the path below `applications`, with `-` for every `/`.
+    pub id: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// By what a change is seen.
+    pub stat: StatKey,
+    /// Whether there is anything to read.
+    pub backing: Backing,
+}
+
+/// What a scan found without opening a file.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The files, the one that counts most first among those of one id.
+    pub candidates: Vec<Candidate>,
+    /// What was left out.
+    pub skipped: Skips,
+}
+
+/// How a file stands once it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing<T> {
+    /// It is the application of its id.
+    Wins(T),
+    /// It is none, and no other file of its id counts either.
+    Masks(Ignored),
+    /// It counts for nothing, and the next file of its id gets its turn.
+    Passes(SkipReason),
+}
+
+/// An application that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Winner<T> {
+    /// The application.
+    pub app_id: AppId,
+    /// Its file.
+    pub candidate: Candidate,
+    /// What the file says.
+    pub value: T,
+}
+
+/// What counts.
+#[derive(Debug, Clone)]
+pub struct Resolved<T> {
+    /// The applications, sorted by file id.
+    pub winners: Vec<Winner<T>>,
+    /// The files that say there is no application of their id.
+    pub masks: Vec<(Candidate, Ignored)>,
+    /// What was left out, here and in the listing.
+    pub skipped: Skips,
+}
+
+impl Listing {
+    /// Settles which file of each id counts. `read` is asked once for every file that may.
+    pub fn resolve<T>(self, mut read: impl FnMut(&Candidate) -> Standing<T>) -> Resolved<T> {
+        let mut skipped = self.skipped;
+        let (mut won, mut masks, mut settled) = (Vec::new(), Vec::new(), HashSet::new());
+        for candidate in self.candidates {
+            if settled.contains(&candidate.id) {
+                continue;
+            }
+            match read(&candidate) {
+                Standing::Passes(reason) => {
+                    skipped.note(candidate.path, reason);
+                    continue;
+                }
+                Standing::Masks(why) => {
+                    settled.insert(candidate.id.clone());
+                    masks.push((candidate, why));
+                }
+                Standing::Wins(value) => {
+                    settled.insert(candidate.id.clone());
+                    won.push((candidate, value));
+                }
+            }
+        }
+        Resolved { winners: name(won, &mut skipped), masks, skipped }
+    }
+}
+
+/// Gives every file its application id. Whose file id is one already comes before whose has to be changed.
+fn name<T>(won: Vec<(Candidate, T)>, skipped: &mut Skips) -> Vec<Winner<T>> {
+    let mut named: Vec<_> = won
+        .into_iter()
+        .filter_map(|(candidate, value)| Some((app_id(&candidate.id)?, candidate, value)))
+        .collect();
+    named.sort_by_cached_key(|(app_id, candidate, _)| {
+        let kept = candidate.id.strip_suffix(".desktop") == Some(app_id.as_str());
+        (!kept, candidate.id.clone())
+    });
+    let mut taken = HashSet::new();
+    let mut winners = Vec::with_capacity(named.len());
+    for (app_id, candidate, value) in named {
+        if taken.insert(app_id.clone()) {
+            winners.push(Winner { app_id, candidate, value });
+        } else {
+            skipped.note(candidate.path, SkipReason::IdTaken { id: app_id.to_string() });
+        }
+    }
+    winners.sort_by(|a, b| a.candidate.id.cmp(&b.candidate.id));
+    winners
+}
+
+/// Looks through the data folders, the most important one first. A folder that is absent is no finding.
+#[must_use]
+pub fn list(dirs: &[PathBuf], limits: TreeLimits) -> Listing {
+    let mut walk = Walk { limits, found: Listing::default(), directories: 0, above: Vec::new() };
+    let mut roots = HashSet::new();
+    for dir in dirs {
+        let root = dir.join("applications");
+        match std::fs::metadata(&root) {
+            // The same folder named twice, by whatever path, adds nothing the second time.
+            Ok(facts) if !roots.insert((facts.dev(), facts.ino())) => {}
+            Ok(facts) => {
+                if walk.enter(&root, "", &facts).is_break() {
+                    break;
+                }
+            }
+            Err(error) => match errno(&error) {
+                nix::errno::Errno::ENOENT => {}
+                other => walk.found.skipped.note(root, SkipReason::of(other)),
+            },
+        }
+    }
+    walk.found
+}
+
+/// Whether the scan goes on.
+type Flow = std::ops::ControlFlow<()>;
+
+struct Walk {
+    limits: TreeLimits,
+    found: Listing,
+    directories: usize,
+    /// The folders above the one that is read.
+    above: Vec<(u64, u64)>,
+}
+
+impl Walk {
+    fn skip(&mut self, path: &Path, reason: SkipReason) -> Flow {
+        self.found.skipped.note(path, reason);
+        Flow::Continue(())
+    }
+
+    fn enter(&mut self, folder: &Path, prefix: &str, facts: &Metadata) -> Flow {
+        let own = (facts.dev(), facts.ino());
+        if self.above.contains(&own) {
+            return self.skip(folder, SkipReason::DirectoryLoop);
+        }
+        if self.above.len() > self.limits.depth {
+            return self.skip(folder, SkipReason::TooDeep { limit: self.limits.depth });
+        }
+        if self.directories == self.limits.directories {
+            let _ = self.skip(folder, SkipReason::TooManyDirectories { limit: self.limits.directories });
+            return Flow::Break(());
+        }
+        self.directories += 1;
+        let names = self.names(folder);
+        self.above.push(own);
+        let flow = names.into_iter().try_for_each(|(name, kind)| self.look(folder, prefix, &name, kind));
+        self.above.pop();
+        flow
+    }
+
+    /// The names that may matter, sorted, so that every scan gives the same answer.
+    fn names(&mut self, folder: &Path) -> Vec<(OsString, FileType)> {
+        let mut names = Vec::new();
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.found.skipped.note(folder, SkipReason::of(errno(&error)));
+                return names;
+            }
+        };
+        for (number, entry) in entries.enumerate() {
+            if number == self.limits.names {
+                self.found.skipped.note(folder, SkipReason::TooManyNames { limit: self.limits.names });
+                break;
+            }
+            match entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))) {
+                Ok((name, kind)) if may_matter(&name, kind) => names.push((name, kind)),
+                Ok(_) => {}
+                Err(error) => {
+                    self.found.skipped.note(folder, SkipReason::of(errno(&error)));
+                    break;
+                }
+            }
+        }
+        names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        names
+    }
+
+    fn look(&mut self, folder: &Path, prefix: &str, name: &OsString, kind: FileType) -> Flow {
+        let path = folder.join(name);
+        let facts = match std::fs::metadata(&path) {
+            Ok(facts) => facts,
+            // A link to nowhere that is called like no desktop file would have been ignored as a file too.
+            Err(_) if !is_desktop(name) && kind.is_symlink() => return Flow::Continue(()),
+            Err(error) => return self.skip(&path, SkipReason::of_listed(errno(&error))),
+        };
+        if !facts.is_dir() && !is_desktop(name) {
+            return Flow::Continue(());
+        }
+        let Some(text) = name.to_str() else { return self.skip(&path, SkipReason::NameNotUtf8) };
+        if facts.is_dir() {
+            return self.enter(&path, &format!("{prefix}{text}-"), &facts);
+        }
+        self.file(path, format!("{prefix}{text}"), &facts)
+    }
+
+    fn file(&mut self, path: PathBuf, id: String, facts: &Metadata) -> Flow {
+        let backing = if is_null(facts) { Backing::Null } else { Backing::File };
+        if backing == Backing::File
+            && let Err(reason) = check(facts)
+        {
+            return self.skip(&path, reason);
+        }
+        if self.found.candidates.len() == self.limits.files {
+            let _ = self.skip(&path, SkipReason::TooManyFiles { limit: self.limits.files });
+            return Flow::Break(());
+        }
+        self.found.candidates.push(Candidate { id, path, stat: StatKey::of(facts), backing });
+        Flow::Continue(())
+    }
+}
+
+fn is_desktop(name: &OsString) -> bool {
+    name.as_bytes().ends_with(b".desktop")
+}
+
+/// Files that are called otherwise are never stat'ed: icon caches and the like.
+fn may_matter(name: &OsString, kind: FileType) -> bool {
+    is_desktop(name) || kind.is_dir() || kind.is_symlink()
+}
+
+/// Whether these are the facts of `/dev/null`, by its number on Linux.
+fn is_null(facts: &Metadata) -> bool {
+    facts.file_type().is_char_device() && facts.rdev() == nix::sys::stat::makedev(1, 3)
+}
