@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::str::FromStr;
+use std::sync::Arc;
 
 use heapless::String as Inline;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,10 +16,8 @@ use crate::id_text::IdText;
 pub const MAX_APP_ID_BYTES: usize = 255 - ".marker".len() - 1;
 /// Longest capability id in bytes: the length limit of a D-Bus name, which authors already know.
 pub const MAX_CAPABILITY_ID_BYTES: usize = 255;
-/// Longest application id that is held inline, so that the whole is 48 bytes; a longer one is shared.
-const INLINE_APP_ID_BYTES: usize = 46;
-/// Longest capability id that is held inline, so that the whole is one cache line; a longer one is shared.
-const INLINE_CAPABILITY_ID_BYTES: usize = 62;
+/// Longest capability id that is held inline, so that the whole is 56 bytes; a longer one is shared.
+const INLINE_CAPABILITY_ID_BYTES: usize = 54;
 
 /// The category prefixes that stand for `app` (C58), resolved before any permission check.
 pub const APP_ALIASES: [&str; 10] =
@@ -75,9 +74,10 @@ fn check_segments(what: &'static str, text: &str) -> Result<(), IdError> {
     Ok(())
 }
 
-/// An application's id: reverse-DNS-like, safe as a file name.
+/// An application's id: reverse-DNS-like, safe as a file name. Shared, because everything that an
+/// application offers names it; no request parses one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AppId(IdText<INLINE_APP_ID_BYTES>);
+pub struct AppId(Arc<str>);
 
 impl AppId {
     /// Parses `text`. Refuses what could leave a directory, and the reserved id `pcpd` (the daemon's socket).
@@ -93,13 +93,13 @@ impl AppId {
         if text == "pcpd" {
             return Err(IdError::shape(WHAT, text, "the name belongs to the daemon"));
         }
-        Ok(Self(IdText::new(text)))
+        Ok(Self(text.into()))
     }
 
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.0
     }
 }
 

@@ -1,4 +1,4 @@
-//! The text of an identifier: inline while it is short, shared when it is long.
+//! The text of a capability id: inline while it is short, shared when it is long.
 //!
 //! A buffer of the longest id would be four cache lines per capability and as much to copy per request; nearly every
 //! id is shorter than one. A longer one costs one allocation when it is parsed, and a count when it is cloned.
@@ -69,17 +69,17 @@ mod tests {
 
     #[test]
     fn a_text_of_the_limit_is_inline_and_one_byte_more_is_shared() {
-        let (fits, longer) = ("a".repeat(62), "a".repeat(63));
-        assert!(matches!(IdText::<62>::new(&fits), IdText::Inline(_)));
-        assert!(matches!(IdText::<62>::new(&longer), IdText::Shared(_)));
+        let (fits, longer) = ("a".repeat(54), "a".repeat(55));
+        assert!(matches!(IdText::<54>::new(&fits), IdText::Inline(_)));
+        assert!(matches!(IdText::<54>::new(&longer), IdText::Shared(_)));
         for text in [fits, longer] {
-            assert_eq!(IdText::<62>::new(&text).as_str(), text);
+            assert_eq!(IdText::<54>::new(&text).as_str(), text);
         }
     }
 
     #[test]
     fn an_id_is_small_and_the_longest_ones_keep_their_text_and_order() {
-        assert_eq!((size_of::<CapabilityId>(), size_of::<AppId>()), (64, 48));
+        assert_eq!((size_of::<CapabilityId>(), size_of::<AppId>()), (56, 16));
         let longest = format!("app.{}.x", "a".repeat(MAX_CAPABILITY_ID_BYTES - "app..x".len()));
         let short = CapabilityId::parse("app.a.x").unwrap();
         let long = CapabilityId::parse(&longest).unwrap();
