@@ -6,8 +6,16 @@
 
 pub mod descriptor;
 pub mod desktop;
+pub mod elf;
 pub mod manifest_file;
+pub mod predict;
+pub mod program;
 pub mod report;
+pub mod script;
+pub mod toolkit;
 
 pub use manifest_file::{JudgedManifest, ManifestQuestion, inspect_manifest, judge_manifest, load_manifest};
+pub use predict::predict;
+pub use program::{ProgramKind, ProgramReport, Programs, Root};
 pub use report::{ManifestReport, Outcome};
+pub use toolkit::Toolkit;

@@ -1,0 +1,333 @@
+//! Programs probed without being run: what a file is, and which toolkit draws its windows.
+//!
+//! Opens files beneath a [`Root`], reads a bounded part of each, follows scripts to what they start. It runs nothing,
+//! and what an application can do is not its word (`predict`'s). Start with [`Programs::probe`].
+
+mod command;
+pub(crate) mod file;
+pub mod report;
+pub mod root;
+
+use std::path::{Path, PathBuf};
+
+pub use report::{ProgramKind, ProgramReport};
+pub use root::{OpenError, Opened, Root};
+
+use crate::elf::Elf;
+use crate::script::{Language, Shebang, imports, modules, shell};
+use crate::toolkit::beside::Beside;
+use crate::toolkit::{Toolkit, beside, curses, libraries, of_needed};
+use command::Target;
+use file::{Head, read_elf};
+
+/// Most programs that start one another: a desktop entry's wrapper, its wrapper, the program, and one more.
+pub const MAX_CHAIN: usize = 4;
+
+/// Most files of a Python program that are read.
+const MAX_MODULE_FILES: usize = 24;
+
+/// Most names under which modules of a Python program are looked up: a name may stand in several folders.
+const MAX_MODULE_NAMES: usize = 256;
+
+/// Where programs are looked up.
+#[derive(Debug)]
+pub struct Programs<'a> {
+    root: &'a Root,
+    path: Vec<PathBuf>,
+}
+
+/// What was come through on the way to a program.
+#[derive(Default)]
+struct Trip {
+    seen: Vec<(u64, u64)>,
+}
+
+impl<'a> Programs<'a> {
+    /// Looks programs up in `root`, and those named without a path in the folders of `path`, in that order.
+    pub fn new(root: &'a Root, path: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { root, path: path.into_iter().collect() }
+    }
+
+    /// Probes the program that a word names: a path, or a name that is looked up.
+    #[must_use]
+    pub fn probe(&self, program: &str) -> ProgramReport {
+        self.named(program, None, &mut Trip::default())
+    }
+
+    /// Probes the program that a command line starts, behind wrappers and interpreters.
+    #[must_use]
+    pub fn probe_command(&self, command: &[String]) -> ProgramReport {
+        let words: shell::Command = command.iter().cloned().map(Some).collect();
+        let whole = || command.join(" ");
+        self.command(&words, None, &mut Trip::default())
+            .unwrap_or_else(|| ProgramReport::refused(whole(), ProgramKind::Other, &"names no program"))
+    }
+
+    /// Probes the file at `path`, whatever its name.
+    #[must_use]
+    pub fn probe_file(&self, path: &Path) -> ProgramReport {
+        self.file(path, None, &mut Trip::default())
+    }
+
+    fn named(&self, program: &str, language: Option<Language>, trip: &mut Trip) -> ProgramReport {
+        if program.contains('/') {
+            return self.file(Path::new(program), language, trip);
+        }
+        for folder in &self.path {
+            let path = folder.join(program);
+            match self.root.open(&path) {
+                Ok(opened) if opened.executable => return self.opened(&path, &opened, language, trip),
+                _ => {}
+            }
+        }
+        ProgramReport::refused(
+            program.to_owned(),
+            ProgramKind::Missing,
+            &"not found in any folder of the search path",
+        )
+    }
+
+    fn file(&self, path: &Path, language: Option<Language>, trip: &mut Trip) -> ProgramReport {
+        match self.root.open(path) {
+            Ok(opened) => self.opened(path, &opened, language, trip),
+            Err(error) => {
+                let kind =
+                    if error == OpenError::Missing { ProgramKind::Missing } else { ProgramKind::Error };
+                ProgramReport::refused(path.display().to_string(), kind, &error)
+            }
+        }
+    }
+
+    fn opened(
+        &self,
+        path: &Path,
+        opened: &Opened,
+        language: Option<Language>,
+        trip: &mut Trip,
+    ) -> ProgramReport {
+        let name = path.display().to_string();
+        let refused =
+            |why: &dyn std::fmt::Display| ProgramReport::refused(name.clone(), ProgramKind::Error, why);
+        if trip.seen.contains(&opened.identity) {
+            return refused(&"starts itself");
+        }
+        trip.seen.push(opened.identity);
+        if trip.seen.len() > MAX_CHAIN {
+            return refused(&format_args!("more than {MAX_CHAIN} programs start one another"));
+        }
+        let head = match Head::read(opened) {
+            Ok(head) => head,
+            Err(error) => return refused(&error),
+        };
+        let resolved = self.root.resolved(opened);
+        let place = resolved.as_deref().unwrap_or(path);
+        let mut report = if Elf::is_elf(head.bytes()) {
+            match Elf::read(&opened.file, opened.bytes, head.bytes()) {
+                Ok(elf) => self.elf(name, place, elf),
+                Err(error) => refused(&error),
+            }
+        } else if language.is_some() || head.bytes().starts_with(b"#!") {
+            match file::text(opened) {
+                Ok(text) => self.script(name, place, &head, &text, language, trip),
+                Err(error) => refused(&error),
+            }
+        } else {
+            other(name, head.bytes())
+        };
+        report.resolved = resolved.map(|path| path.display().to_string());
+        report
+    }
+
+    fn elf(&self, name: String, place: &Path, elf: Elf) -> ProgramReport {
+        let mut report = ProgramReport::new(name, ProgramKind::Elf);
+        match self.drawn(place, &elf) {
+            Some((toolkit, evidence)) => report.tell(toolkit, evidence),
+            None if elf.needed.is_empty() => {
+                report.why = Some("needs no library that could name a toolkit".to_owned())
+            }
+            None => report.why = Some("no library it needs names a toolkit".to_owned()),
+        }
+        report.elf = Some(elf);
+        report
+    }
+
+    /// The toolkit of an ELF program and what tells it, the cheapest question first.
+    fn drawn(&self, place: &Path, elf: &Elf) -> Option<(Toolkit, String)> {
+        let direct = of_needed(&elf.needed).map(|(toolkit, name)| (toolkit, format!("needs {name}")));
+        if let Some((Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Electron, _)) = &direct {
+            return direct;
+        }
+        // An engine that is linked in needs GTK for its dialogs alone.
+        match beside::look(self.root, place) {
+            Some(Beside::Engine(toolkit, file)) => {
+                return Some((toolkit, format!("stands beside {}", file.display())));
+            }
+            Some(Beside::Library(library)) if direct.is_none() => {
+                let library_elf = read_elf(self.root, &library).ok();
+                if let Some((toolkit, needs)) = library_elf.as_ref().and_then(|elf| of_needed(&elf.needed)) {
+                    return Some((
+                        toolkit,
+                        format!("stands beside {}, which needs {needs}", library.display()),
+                    ));
+                }
+            }
+            _ => {}
+        }
+        direct
+            .or_else(|| curses(&elf.needed).map(|name| (Toolkit::Terminal, format!("needs {name}"))))
+            .or_else(|| libraries::look(self.root, elf, Some(place)))
+    }
+
+    fn script(
+        &self,
+        name: String,
+        place: &Path,
+        head: &Head,
+        text: &str,
+        language: Option<Language>,
+        trip: &mut Trip,
+    ) -> ProgramReport {
+        let mut report = ProgramReport::new(name, ProgramKind::Script);
+        let shebang = Shebang::read(head.bytes());
+        report.interpreter = shebang.as_ref().map(|shebang| shebang.interpreter.clone());
+        let named = || Language::of(report.interpreter.as_deref().unwrap_or_default());
+        let language = language.unwrap_or_else(named);
+        if language == Language::Shell {
+            self.follow(&mut report, shell::commands(text, place), place, trip);
+        } else if language == Language::Java {
+            report.tell(Toolkit::Java, "is read by java".to_owned());
+        } else if let Some((toolkit, evidence)) = self.imported(language, text, place) {
+            report.tell(toolkit, evidence);
+        }
+        if report.toolkit.is_none() && report.why.is_none() {
+            report.why = Some("nothing in the script names a toolkit".to_owned());
+        }
+        report
+    }
+
+    /// Follows a wrapper to the first of its commands that names a program that is there.
+    fn follow(
+        &self,
+        report: &mut ProgramReport,
+        commands: Vec<shell::Command>,
+        place: &Path,
+        trip: &mut Trip,
+    ) {
+        let mut missing = None;
+        for command in commands {
+            let length = trip.seen.len();
+            let Some(started) = self.command(&command, place.parent(), trip) else { continue };
+            if started.kind == ProgramKind::Missing && started.toolkit.is_none() {
+                missing.get_or_insert(started);
+                trip.seen.truncate(length);
+                continue;
+            }
+            missing = Some(started);
+            break;
+        }
+        if let Some(started) = missing {
+            (report.toolkit, report.evidence) = (started.toolkit, started.evidence.clone());
+            report.starts = Some(Box::new(started));
+        }
+    }
+
+    fn command(
+        &self,
+        command: &[Option<String>],
+        folder: Option<&Path>,
+        trip: &mut Trip,
+    ) -> Option<ProgramReport> {
+        match command::target(command) {
+            Target::Program(program) => Some(self.named(&program, None, trip)),
+            Target::Script(file, language) => {
+                let path = folder.map_or_else(|| PathBuf::from(&file), |folder| folder.join(&file));
+                Some(self.file(&path, Some(language), trip))
+            }
+            Target::Module(module) => {
+                let mut report = ProgramReport::new(format!("python3 -m {module}"), ProgramKind::Script);
+                let text = format!("import {module}.__main__");
+                match self.imported(
+                    Language::Python,
+                    &text,
+                    folder.unwrap_or(Path::new("/")).join("-").as_path(),
+                ) {
+                    Some((toolkit, evidence)) => report.tell(toolkit, evidence),
+                    None => report.why = Some("nothing in the module names a toolkit".to_owned()),
+                }
+                Some(report)
+            }
+            Target::Code(code, Language::Shell) => {
+                let mut report = ProgramReport::new(format!("sh -c {code}"), ProgramKind::Script);
+                let place = Path::new("/-");
+                self.follow(&mut report, shell::commands(&code, place), place, trip);
+                Some(report)
+            }
+            Target::Code(code, language) => {
+                let mut report = ProgramReport::new(code, ProgramKind::Script);
+                if let Some((toolkit, line)) = imports::toolkit(language, &report.file) {
+                    report.tell(toolkit, format!("says {line}"));
+                }
+                Some(report)
+            }
+            Target::Drawn(toolkit, by) => {
+                let mut report = match by.starts_with('-') {
+                    true => ProgramReport::new(by.clone(), ProgramKind::Other),
+                    false => self.named(&by, None, trip),
+                };
+                report.tell(toolkit, format!("is started by {by}"));
+                Some(report)
+            }
+            Target::Unknown => None,
+        }
+    }
+
+    /// The toolkit that a script imports, itself or in the modules it is made of.
+    fn imported(&self, language: Language, text: &str, script: &Path) -> Option<(Toolkit, String)> {
+        if let Some((toolkit, line)) = imports::toolkit(language, text) {
+            return Some((toolkit, format!("says {line}")));
+        }
+        if language != Language::Python {
+            return None;
+        }
+        let folders = modules::folders(script, text);
+        let mut names = modules::files(text, &folders, None);
+        let (mut read, mut at) = (0, 0);
+        while let Some(name) =
+            names.get(at).cloned().filter(|_| at < MAX_MODULE_NAMES && read < MAX_MODULE_FILES)
+        {
+            at += 1;
+            let Some((file, opened)) = self.module(&name) else { continue };
+            let Ok(text) = file::text(&opened) else { continue };
+            read += 1;
+            if let Some((toolkit, line)) = imports::toolkit(language, &text) {
+                return Some((toolkit, format!("{} says {line}", file.display())));
+            }
+            for more in modules::files(&text, &folders, file.parent()) {
+                if names.len() < MAX_MODULE_NAMES && !names.contains(&more) {
+                    names.push(more);
+                }
+            }
+        }
+        None
+    }
+
+    /// The file of a module: itself, or the first one of a package.
+    fn module(&self, name: &Path) -> Option<(PathBuf, Opened)> {
+        let files = [name.with_extension("py"), name.join("__init__.py")];
+        files.into_iter().find_map(|file| self.root.open(&file).ok().map(|opened| (file, opened)))
+    }
+}
+
+/// A file that is neither ELF nor a script.
+fn other(name: String, head: &[u8]) -> ProgramReport {
+    let mut report = ProgramReport::new(name, ProgramKind::Other);
+    if head.starts_with(b"PK\x03\x04") && Path::new(&report.file).extension().is_some_and(|end| end == "jar")
+    {
+        report.tell(Toolkit::Java, "is a jar".to_owned());
+    } else if head.is_empty() {
+        report.why = Some("is empty".to_owned());
+    } else {
+        report.why = Some("begins neither like ELF nor like a script".to_owned());
+    }
+    report
+}
