@@ -1,13 +1,15 @@
 //! What has been established of one operation so far: what its record will say, wherever it ends.
 
 use pcp_core::id::MAX_CAPABILITY_ID_BYTES;
-use pcp_core::{ActionClass, ActionHash, AuthPrincipal, Intent, Tier, Trail};
+use pcp_core::{ActionClass, ActionHash, AuthPrincipal, Clock, Intent, Tier, Trail};
 use sha2::{Digest, Sha256};
+
+use crate::trace::Stopwatch;
 
 type Text<const N: usize> = heapless::String<N>;
 
 /// Longest rule pattern that stands in a record.
-const RULE_BYTES: usize = pcp_core::glob::MAX_GLOB_BYTES;
+pub(crate) const RULE_BYTES: usize = pcp_core::glob::MAX_GLOB_BYTES;
 
 /// Collected by the stages, read by the record.
 #[derive(Debug)]
@@ -25,10 +27,13 @@ pub(crate) struct Facts<'a> {
     pub(crate) action_hash: ActionHash,
     pub(crate) claimed: bool,
     pub(crate) is_read: bool,
+    /// Nothing is registered under the id, and a read goes on all the same.
+    pub(crate) fallback: bool,
+    pub(crate) watch: Stopwatch<'a>,
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn new(caller: &'a AuthPrincipal, intent: &Intent<'a>) -> Self {
+    pub(crate) fn new(caller: &'a AuthPrincipal, intent: &Intent<'a>, clock: &'a dyn Clock) -> Self {
         Self {
             caller,
             trail: Trail::from(intent.domain),
@@ -43,6 +48,8 @@ impl<'a> Facts<'a> {
             action_hash: ActionHash::from_bytes([0; 32]),
             claimed: false,
             is_read: false,
+            fallback: false,
+            watch: Stopwatch::start(clock),
         }
     }
 

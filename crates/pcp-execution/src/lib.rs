@@ -14,9 +14,11 @@ mod redact;
 mod result;
 mod schema;
 mod stages;
+mod trace;
 
 pub use config::PipelineConfig;
 pub use pipeline::{ExecutionPipeline, Ports, Request};
 pub use redact::MAX_RECORDED_PARAMETERS_BYTES;
 pub use result::{ExecutionResult, Plan, Scratch};
 pub use schema::{InvalidParameters, MAX_COMPILED_SCHEMAS, MAX_DEPTH, MAX_NODES, ParameterSchemas};
+pub use trace::{MAX_TRACES, StageSpan, Trace};

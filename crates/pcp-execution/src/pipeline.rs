@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use pcp_core::{
     AuditLogger, AuthPrincipal, CapabilityRegistry, Clock, Dispatcher, Domain, Envelope, Intent,
-    InvocationContext, OperationClaims, PermissionChecker, StateSource, StoredEnd, Terminal, Tier,
+    InvocationContext, OperationClaims, OperationId, PermissionChecker, Stage, StateSource, StoredEnd,
+    Terminal, Tier,
 };
 
 use crate::config::PipelineConfig;
@@ -23,6 +24,7 @@ use crate::stages::record::{Ended, record};
 use crate::stages::resolve::resolve;
 use crate::stages::share::Shares;
 use crate::stages::verify::{Verified, verify};
+use crate::trace::{Trace, Traces};
 
 /// An intent in its envelope.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +68,7 @@ pub struct ExecutionPipeline<D> {
     results: ParameterSchemas,
     under_way: AtomicUsize,
     shares: Shares,
+    traces: Traces,
 }
 
 /// Counts an operation while it is under way, however it ends.
@@ -119,6 +122,7 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
             results,
             under_way: AtomicUsize::new(0),
             shares: Shares::default(),
+            traces: Traces::default(),
         }
     }
 
@@ -126,6 +130,12 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// How one of the newest operations went through the stages.
+    #[must_use]
+    pub fn trace(&self, operation: OperationId) -> Option<Trace> {
+        self.traces.of(operation)
     }
 
     /// Runs one intent for `caller` and records it, however it ends. The application's answer is in `scratch`.
@@ -136,14 +146,13 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
         scratch: &mut Scratch,
     ) -> ExecutionResult {
         let _counted = UnderWay::begin(&self.under_way);
-        let started = self.ports.clock.monotonic_us();
         let operation = request.envelope.operation_id;
-        let mut facts = Facts::new(caller, &request.intent);
+        let mut facts = Facts::new(caller, &request.intent, &*self.ports.clock);
         scratch.clear();
 
         let outcome = self.steps(request, &mut facts, scratch).await;
 
-        let duration_us = self.ports.clock.monotonic_us().saturating_sub(started);
+        let duration_us = facts.watch.elapsed_us();
         let mut result = ExecutionResult {
             operation_id: operation,
             terminal: Terminal::Succeeded,
@@ -162,10 +171,14 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
             Err(Stop::Replayed(terminal)) => {
                 let StoredEnd { effect, tier, audit_hash } = self.ports.claims.stored(operation);
                 let tier = tier.or(result.tier);
-                return ExecutionResult { terminal, effect, tier, audit_hash, replayed: true, ..result };
+                let result = ExecutionResult { terminal, effect, tier, audit_hash, replayed: true, ..result };
+                return self.trace_of(facts, result, false);
             }
-            Err(Stop::Planned(plan)) => return ExecutionResult { plan: Some(*plan), ..result },
+            Err(Stop::Planned(plan)) => {
+                return self.trace_of(facts, ExecutionResult { plan: Some(*plan), ..result }, false);
+            }
         };
+        facts.watch.enter(Stage::Audit);
         let moment = (self.ports.clock.wall_ms(), duration_us);
         match record(&ended, operation, moment, &scratch.params, &facts, &*self.ports.audit).await {
             Ok(ticket) => result.audit_hash = Some(ticket.hash),
@@ -179,8 +192,33 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
         if ended.terminal != Terminal::Succeeded {
             scratch.data.clear();
         }
+        let timed_out = ended.timed_out();
         (result.terminal, result.error) = (ended.terminal, ended.error);
         (result.effect, result.state_source) = (ended.effect, ended.state_source);
+        self.trace_of(facts, result, timed_out)
+    }
+
+    /// Keeps how the operation went, whatever its end, and hands its result on.
+    fn trace_of(&self, mut facts: Facts<'_>, result: ExecutionResult, timed_out: bool) -> ExecutionResult {
+        facts.watch.stop();
+        self.traces.keep(Trace {
+            operation_id: result.operation_id,
+            uid: facts.caller.uid,
+            capability: facts.capability,
+            class: facts.class,
+            verdict: facts.verdict,
+            rule: facts.rule,
+            gate: facts.gate,
+            tier: result.tier,
+            fallback: facts.fallback,
+            dry_run: result.plan.is_some(),
+            replayed: result.replayed,
+            spans: facts.watch.spans().clone(),
+            terminal: result.terminal,
+            error: result.error.as_ref().map(|error| error.code),
+            timed_out,
+            duration_us: result.duration_us,
+        });
         result
     }
 
@@ -194,17 +232,22 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
         let intent = &request.intent;
         let domain = intent.domain;
         let mut context = self.context(request, facts);
+        facts.watch.enter(Stage::Classify);
         let classified = classify(intent, facts)?;
+        facts.watch.enter(Stage::ResolveTarget);
         let resolved = resolve(classified, &*self.ports.registry, facts);
         resolved.redact_parameters(intent.parameters, &mut scratch.params);
+        facts.watch.enter(Stage::CheckPermissions);
         let permitted = permit(resolved, &*self.ports.permissions, facts)?;
         let dry_run = request.envelope.dry_run;
         let consented = if dry_run { permitted.without_waiting() } else { permitted.wait()? };
+        facts.watch.enter(Stage::ResolveAction);
         let planned = plan(consented, request, &context, &self.checks(), facts).await?;
         if dry_run {
             return Err(Stop::Planned(Box::new(planned.describe(facts, self.config.total(domain)))));
         }
         context.tier = planned.tier();
+        facts.watch.enter(Stage::Execute);
         let clock = BudgetClock::start(&self.config, domain);
         let records =
             Records { audit: &*self.ports.audit, claims: &*self.ports.claims, shares: &self.shares };
@@ -215,6 +258,7 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
         let data = &mut scratch.data;
         let dispatched =
             dispatch(claimed, &context, intent.parameters, &self.dispatcher, budget, data, facts).await?;
+        facts.watch.enter(Stage::Verify);
         Ok(verify(dispatched, &self.results, scratch.data())?)
     }
 

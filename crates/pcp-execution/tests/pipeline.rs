@@ -42,7 +42,7 @@ fn every_intent_that_enters_leaves_exactly_one_end_in_the_trail() {
         (
             "not there",
             ok(),
-            "app.fake.nothing_list",
+            "app.fake.create",
             "{}",
             Terminal::Rejected,
             Some(ErrorCode::TargetNotFound),
@@ -191,6 +191,71 @@ fn every_intent_that_enters_leaves_exactly_one_end_in_the_trail() {
         assert_eq!(kept.iter().filter(|one| one.end.is_some()).count(), 1, "{name}");
         assert_eq!(kept.last().unwrap().end.unwrap().terminal, terminal, "{name}");
         assert!(result.audit_hash.is_some(), "{name}");
+    }
+}
+
+/// what cannot have an effect goes on without a descriptor, and says so; everything else stops.
+#[test]
+fn a_read_that_nobody_registered_goes_on_as_a_fallback_and_an_effect_does_not() {
+    let caller = caller(Domain::System, 3);
+    for (id, terminal, code, fallback) in [
+        ("app.ghost.describe", Terminal::Succeeded, None, true),
+        ("app.ghost.delete", Terminal::Rejected, Some(ErrorCode::TargetNotFound), false),
+        ("app.ghost.create", Terminal::Rejected, Some(ErrorCode::TargetNotFound), false),
+        ("app.ghost.frobnicate", Terminal::Rejected, Some(ErrorCode::TargetNotFound), false),
+    ] {
+        let mut device = Device::new(Behave::Answer("{}"));
+        let result = block_on(device.run(&caller, id, "{}"));
+        assert_eq!((result.terminal, result.error.map(|error| error.code)), (terminal, code), "{id}");
+        assert_eq!(device.pipeline.trace(result.operation_id).unwrap().fallback, fallback, "{id}");
+        assert_eq!(device.invoked(), u32::from(fallback), "{id}");
+    }
+}
+
+/// the stages in order, each beginning where the one before ended, down to the one that failed.
+#[test]
+fn the_trace_of_an_operation_has_its_stages_in_order_and_ends_where_it_failed() {
+    use Stage::*;
+    let caller = caller(Domain::App, 3);
+    let whole: &[Stage] = &[Classify, ResolveTarget, CheckPermissions, ResolveAction, Execute, Verify, Audit];
+    let rows: [(&str, Behave, &str, &[Stage]); 6] = [
+        ("done", Behave::Answer("{}"), "app.fake.set_value", whole),
+        ("read", Behave::Answer("{}"), "app.fake.read", whole),
+        (
+            "denied",
+            Behave::Answer("{}"),
+            "system.fake.get",
+            &[Classify, ResolveTarget, CheckPermissions, Audit],
+        ),
+        (
+            "gated",
+            Behave::Answer("{}"),
+            "app.fake.delete",
+            &[Classify, ResolveTarget, CheckPermissions, Audit],
+        ),
+        (
+            "failed",
+            Behave::Fail { no_effect: true },
+            "app.fake.set_value",
+            &[Classify, ResolveTarget, CheckPermissions, ResolveAction, Execute, Audit],
+        ),
+        ("wrong result", Behave::Answer("[]"), "app.fake.set_value", whole),
+    ];
+    for (name, behave, id, stages) in rows {
+        let mut device = Device::new(behave);
+        let result = block_on(device.run(&caller, id, "{}"));
+        let trace = device.pipeline.trace(result.operation_id).unwrap();
+        let seen: Vec<Stage> = trace.spans.iter().map(|span| span.stage).collect();
+        assert_eq!(seen, stages, "{name}");
+        assert_eq!(
+            (trace.capability.as_str(), trace.terminal, trace.uid),
+            (id, result.terminal, 1000),
+            "{name}"
+        );
+        assert_eq!(trace.error, result.error.map(|error| error.code), "{name}");
+        for pair in trace.spans.windows(2) {
+            assert_eq!(pair[0].start_us + pair[0].duration_us, pair[1].start_us, "{name}");
+        }
     }
 }
 

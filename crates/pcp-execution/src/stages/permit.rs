@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use pcp_core::{
-    ActionClass, CapabilityDescriptor, ErrorCode, Gate, PermissionChecker, PermissionQuestion, Stage,
-    TrustLevel, Verdict,
+    ActionClass, AppId, CapabilityDescriptor, CapabilityId, DetectionMethod, ErrorCode, Gate,
+    PermissionChecker, PermissionQuestion, SignatureStatus, StabilityLevel, Stage, TrustLevel, Verdict,
 };
 
 use super::Refusal;
 use super::resolve::Resolved;
 use crate::facts::Facts;
+
+/// The schema of parameters that nobody declared.
+const ANY_OBJECT: &str = r#"{"type":"object"}"#;
 
 /// The caller may; `gate` says what is still needed.
 #[derive(Debug)]
@@ -52,14 +55,45 @@ pub(crate) fn permit(
             facts.verdict = "allowed";
             facts.set_rule(rule);
             facts.gate = gate.as_str();
-            let Some(capability) = found else {
-                let message = format!("no capability {id} is registered");
-                return Err(Refusal::new(Stage::ResolveTarget, ErrorCode::TargetNotFound, message)
-                    .hint("`pcp-cli list` shows what there is"));
-            };
-            Ok(Permitted { capability, class, gate })
+            if let Some(capability) = found {
+                return Ok(Permitted { capability, class, gate });
+            }
+            // Only what cannot have an effect may go on without a descriptor of its own (C2).
+            if let Some(capability) =
+                fallback(&id).filter(|_| class == ActionClass::Read && gate == Gate::Allow)
+            {
+                facts.fallback = true;
+                return Ok(Permitted { capability, class, gate });
+            }
+            let message = format!("no capability {id} is registered");
+            Err(Refusal::new(Stage::ResolveTarget, ErrorCode::TargetNotFound, message)
+                .hint("`pcp-cli list` shows what there is"))
         }
     }
+}
+
+/// What stands in for a read that nobody registered (R-045): any object in, anything out.
+fn fallback(id: &CapabilityId) -> Option<Arc<CapabilityDescriptor>> {
+    Some(Arc::new(CapabilityDescriptor {
+        app_id: AppId::parse(id.app()).ok()?,
+        domain: id.domain(),
+        id: id.clone(),
+        name: "".into(),
+        description: "".into(),
+        category: "".into(),
+        input_schema: ANY_OBJECT.into(),
+        output_schema: "{}".into(),
+        method: DetectionMethod::Desktop,
+        stability: StabilityLevel::Predicted,
+        version: "".into(),
+        side_effects: false,
+        confirmation_required: false,
+        minimum_trust: TrustLevel::OBSERVE,
+        validates_params: false,
+        executable: true,
+        signature: SignatureStatus::Unsigned,
+        clear_parameters: Box::default(),
+    }))
 }
 
 impl Permitted {

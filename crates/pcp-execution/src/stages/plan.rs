@@ -79,12 +79,15 @@ pub(crate) async fn plan<D: Dispatcher>(
         let message = format!("the request's deadline {deadline} is {} ms ago", checks.wall_ms - deadline);
         return Err(refuse(ErrorCode::ExpiredBeforeEffect, message));
     }
-    checks
-        .schemas
-        .check(&capability, request.intent.parameters, &facts.params_sha256)
-        .map_err(|invalid| refuse(ErrorCode::InvalidParameters, invalid.to_string()).hint(SHOW))?;
+    // Nobody declared what a fallback takes: the action is not resolved, only sent (R-047, C3).
+    if !facts.fallback {
+        checks
+            .schemas
+            .check(&capability, request.intent.parameters, &facts.params_sha256)
+            .map_err(|invalid| refuse(ErrorCode::InvalidParameters, invalid.to_string()).hint(SHOW))?;
+    }
     if !request.envelope.dry_run {
-        checks.application(&capability, request, context).await?;
+        checks.application(&capability, request, context, facts.fallback).await?;
     }
     let is_read = class == ActionClass::Read && !capability.side_effects;
     facts.is_read = is_read;
@@ -105,9 +108,19 @@ impl<D: Dispatcher> Checks<'_, D> {
         capability: &CapabilityDescriptor,
         request: &Request<'_>,
         context: &InvocationContext,
+        fallback: bool,
     ) -> Result<(), Refusal> {
         let refuse = |code, message: String| Refusal::new(Stage::ResolveAction, code, message);
         if !self.dispatcher.serves(&capability.app_id) {
+            if fallback {
+                let message = format!(
+                    "nothing serves application {}, and {} is not registered (read by fallback)",
+                    capability.app_id, capability.id
+                );
+                return Err(
+                    refuse(ErrorCode::CapabilityNotFound, message).hint("`pcp-cli apps` shows what there is")
+                );
+            }
             let message =
                 format!("application {} is not running: nothing serves its socket", capability.app_id);
             return Err(refuse(ErrorCode::Unavailable, message).hint("start the application and try again"));

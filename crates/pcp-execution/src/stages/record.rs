@@ -57,6 +57,11 @@ impl Ended {
         }
     }
 
+    /// Whether a budget ran out.
+    pub(crate) const fn timed_out(&self) -> bool {
+        self.timed_out
+    }
+
     /// The end turns unknown: the effect happened, and its record could not be kept (C6).
     pub(crate) fn lose_record(&mut self, cause: &str) {
         self.terminal = Terminal::OutcomeUnknown;
