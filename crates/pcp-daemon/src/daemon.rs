@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::Group;
-use pcp_core::{Clock, PermissionEngine, PermissionStore};
+use pcp_core::{AppId, Clock, PermissionEngine, PermissionStore};
 use pcp_durable::AuditLog;
 use pcp_execution::{ExecutionPipeline, Ports};
 use pcp_registry::InMemoryRegistry;
@@ -59,6 +59,11 @@ impl std::fmt::Debug for Core {
 impl Core {
     pub(crate) fn now_us(&self) -> u64 {
         self.clock.monotonic_us()
+    }
+
+    /// Whether the application's socket is there. Who listens is asked when something is sent.
+    pub(crate) fn is_running(&self, app: &AppId) -> bool {
+        self.config.paths.sockets.join(format!("{app}.sock")).symlink_metadata().is_ok()
     }
 }
 

@@ -64,10 +64,9 @@ fn applications(core: &Core) -> Vec<Value> {
     apps.iter()
         .map(|app| {
             let name = format!("application {}", app.id);
-            let socket = core.config.paths.sockets.join(format!("{}.sock", app.id));
             match &app.problem {
                 Some(problem) => check(&name, "problem", &**problem, Some("mend it and restart the daemon")),
-                None if socket.symlink_metadata().is_err() => {
+                None if !core.is_running(&app.id) => {
                     let detail = format!("{} capabilities; it is not running", app.capabilities.len());
                     check(&name, "warning", detail, Some("start the application"))
                 }

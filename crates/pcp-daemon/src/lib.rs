@@ -10,6 +10,7 @@ pub mod detection;
 pub mod dispatch;
 mod doctor;
 pub mod error;
+mod explain;
 pub mod ipc;
 mod policy;
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::daemon::Core;
 
 /// Where a rule comes from that no file holds.
-const BUILT_IN: &str = "built-in";
+pub(crate) const BUILT_IN: &str = "built-in";
 
 /// What the topic is asked.
 #[derive(Debug, Deserialize)]
@@ -86,7 +86,11 @@ fn matrix() -> Value {
 }
 
 /// Whom a name means. Others than oneself are the business of those who may see everything.
-fn principal_named(core: &Core, caller: &AuthPrincipal, name: &str) -> Result<AuthPrincipal, PcpError> {
+pub(crate) fn principal_named(
+    core: &Core,
+    caller: &AuthPrincipal,
+    name: &str,
+) -> Result<AuthPrincipal, PcpError> {
     let by_name = |name: &str| {
         let mut entries = core.table.principals();
         let named = |entry: &&PrincipalEntry| {
@@ -113,7 +117,7 @@ fn principal_named(core: &Core, caller: &AuthPrincipal, name: &str) -> Result<Au
     })
 }
 
-fn test(core: &Core, principal: &AuthPrincipal, id: &CapabilityId) -> Value {
+pub(crate) fn test(core: &Core, principal: &AuthPrincipal, id: &CapabilityId) -> Value {
     let found = core.registry.get(id);
     let classification = IntentClassifier.classify(id);
     let changes_nothing = found.as_ref().is_some_and(|capability| {

@@ -16,14 +16,14 @@ use pcp_ipc::payloads::{
     RegistryRows, StateResponse,
 };
 use pcp_ipc::{Error as IpcError, Json, Payload, Request, Tag};
-use pcp_stream::FrameWriteHalf;
+use pcp_stream::{FrameWriteHalf, StreamMessageType};
 use pcp_trust::root_file::{FileRule, read_once};
 use serde_json::Value;
 
 use super::plan::plan_json;
 use super::session::{answer_error, send};
 use crate::daemon::Core;
-use crate::{doctor, policy};
+use crate::{doctor, explain, policy};
 
 /// A requester hears that its request was accepted when the end is not there by then: long enough that a read
 /// costs no second message, short enough that a person does not wonder.
@@ -117,11 +117,24 @@ pub(super) async fn answer(
             let message = format!("operation {} is not under way on this connection", asked.operation_id);
             answer_error(writer, &PcpError::new(ErrorCode::NotFound, message)).await
         }
+        Request::Detect(_) => answer_unserved(StreamMessageType::DetectRequest, writer).await,
+        Request::Subscribe(_) => answer_unserved(StreamMessageType::SubscribeEvents, writer).await,
+        Request::Unsubscribe(_) => answer_unserved(StreamMessageType::UnsubscribeEvents, writer).await,
+        Request::Acknowledge(_) => answer_unserved(StreamMessageType::EventAck, writer).await,
+        Request::Decide(_) => answer_unserved(StreamMessageType::ConfirmationResponse, writer).await,
         Request::Ping | Request::Execute(_) => {
             let message = "this request is answered elsewhere";
             answer_error(writer, &PcpError::new(ErrorCode::Internal, message)).await
         }
     }
+}
+
+/// A request that is read and not served in this version.
+async fn answer_unserved(
+    message_type: StreamMessageType,
+    writer: &mut FrameWriteHalf,
+) -> Result<(), IpcError> {
+    answer_error(writer, &IpcError::UnsupportedMessage { message_type: message_type.name() }.to_pcp()).await
 }
 
 /// One page of rows. A caller sees what it may reach: what lies behind its wall is absent (RELIABILITY L10).
@@ -311,9 +324,10 @@ fn state_of(core: &Core, caller: &AuthPrincipal, asked: &QueryState<'_>) -> Resu
             ErrorCode::PermissionDenied,
             format!("the doctor's report needs the system domain; the caller holds {}", caller.domain),
         )),
+        "explain" => explain::answer(core, caller, asked.arguments().as_str()),
         "policy" => policy::answer(core, caller, asked.arguments().as_str()),
         topic => {
-            let message = format!("no state topic {topic:?} (one of doctor, policy)");
+            let message = format!("no state topic {topic:?} (one of doctor, explain, policy)");
             Err(PcpError::new(ErrorCode::NotFound, message))
         }
     }
