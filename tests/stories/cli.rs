@@ -47,6 +47,7 @@ fn every_verb(device: &Device) -> Vec<(Vec<String>, Prints)> {
         line(&["audit", "verify", "--dir", &audit], Both),
         line(&["audit", "show", "--dir", &audit], Both),
         line(&["audit", "show", "--file", &file, "--last", "1"], Both),
+        line(&["explain", CREATE], Both),
         line(&["policy", "list"], Both),
         line(&["policy", "matrix"], Both),
         line(&["policy", "test", "me", CREATE], Both),

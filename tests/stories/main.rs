@@ -8,6 +8,7 @@ mod audit;
 mod cli;
 mod config;
 mod durability;
+mod explain;
 mod manifests;
 mod notes;
 mod outcomes;

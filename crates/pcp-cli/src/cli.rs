@@ -161,6 +161,7 @@ verbs! {
     Apps = "apps", verbs::apps::Apps;
     Snapshot = "snapshot", verbs::snapshot::Snapshot;
     Exec = "exec", verbs::exec::Exec;
+    Explain = "explain", verbs::explain::Explain;
     Status = "status", verbs::status::Status;
     Audit = "audit", verbs::audit::Audit;
     Policy = "policy", verbs::policy::Policy;

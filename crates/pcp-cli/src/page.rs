@@ -48,8 +48,8 @@ impl Tone {
             | "outcome_unknown"
             | "absent"
             | "unknown" => Self::Careful,
-            "problem" | "deny" | "broken" | "rejected" | "reject" | "invalid" | "failed"
-            | "checksum-mismatch" => Self::Bad,
+            "problem" | "refuse" | "refused" | "deny" | "broken" | "rejected" | "reject" | "invalid"
+            | "failed" | "checksum-mismatch" => Self::Bad,
             _ => Self::Plain,
         }
     }

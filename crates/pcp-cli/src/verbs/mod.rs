@@ -7,6 +7,7 @@ pub(crate) mod classify;
 pub(crate) mod completion;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod explain;
 pub(crate) mod help;
 pub(crate) mod inspect;
 pub(crate) mod key;
