@@ -54,10 +54,12 @@ pub enum ElfError {
         file_bytes: u64,
     },
     /// A table is larger than any real program's.
-    #[error("{what} of {value} exceeds the limit of {limit}")]
+    #[error("{what} of {value} {unit} exceeds the limit of {limit}")]
     TooLarge {
         /// What is too large.
         what: &'static str,
+        /// What is counted.
+        unit: &'static str,
         /// How large it says it is.
         value: u64,
         /// The limit.
@@ -183,7 +185,8 @@ impl Elf {
         let limit = MAX_DYNAMIC_BYTES;
         if table.file_bytes > limit {
             return Err(ElfError::TooLarge {
-                what: "dynamic table in bytes",
+                what: "dynamic table",
+                unit: "bytes",
                 value: table.file_bytes,
                 limit,
             });
@@ -243,7 +246,12 @@ fn segments<R: ReadAt + ?Sized>(
     let bytes = u64::from(layout.header_count) * u64::from(layout.header_bytes);
     if bytes > MAX_PROGRAM_HEADER_BYTES {
         let limit = MAX_PROGRAM_HEADER_BYTES;
-        return Err(ElfError::TooLarge { what: "table of program headers in bytes", value: bytes, limit });
+        return Err(ElfError::TooLarge {
+            what: "table of program headers",
+            unit: "bytes",
+            value: bytes,
+            limit,
+        });
     }
     if bytes == 0 {
         return Ok(Vec::new());
@@ -262,7 +270,12 @@ fn loader<R: ReadAt + ?Sized>(
 ) -> Result<Option<String>, ElfError> {
     let limit = MAX_SEARCH_PATH_BYTES as u64;
     if interp.file_bytes > limit {
-        return Err(ElfError::TooLarge { what: "loader's name in bytes", value: interp.file_bytes, limit });
+        return Err(ElfError::TooLarge {
+            what: "loader's name",
+            unit: "bytes",
+            value: interp.file_bytes,
+            limit,
+        });
     }
     if interp.file_bytes == 0 {
         return Ok(None);

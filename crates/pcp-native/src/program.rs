@@ -4,6 +4,7 @@
 //! and what an application can do is not its word (`predict`'s). Start with [`Programs::probe`].
 
 mod command;
+mod entry;
 pub(crate) mod file;
 pub mod report;
 pub mod root;

@@ -32,7 +32,8 @@ impl Dynamic {
                 DT_NEEDED if dynamic.needed.len() == MAX_NEEDED => {
                     let limit = MAX_NEEDED as u64;
                     return Err(ElfError::TooLarge {
-                        what: "count of needed libraries",
+                        what: "list of needed libraries",
+                        unit: "entries",
                         value: limit + 1,
                         limit,
                     });

@@ -56,7 +56,7 @@ fn table(file_bytes: u64, dynamic: &Dynamic, segments: &[Segment]) -> Result<Tab
     };
     let (what, bytes) = ("string table", dynamic.strings_bytes);
     if bytes > rest {
-        return Err(ElfError::TooLarge { what: "string table in bytes", value: bytes, limit: rest });
+        return Err(ElfError::TooLarge { what: "string table", unit: "bytes", value: bytes, limit: rest });
     }
     match offset.checked_add(bytes) {
         Some(end) if end <= file_bytes => Ok(Table { offset, bytes }),

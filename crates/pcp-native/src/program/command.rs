@@ -28,6 +28,19 @@ const WRAPPERS: [(&str, &[&str]); 15] = [
 /// The names by which Java is started; the last is that of Debian's wrapper library.
 const JAVA: [&str; 4] = ["java", "javaw", "javaws", "run_java"];
 
+/// Programs that hand a name on to a service or into a container: what is drawn then is no part of them.
+const ELSEWHERE: [&str; 9] = [
+    "flatpak",
+    "snap",
+    "toolbox",
+    "distrobox",
+    "gtk-launch",
+    "gapplication",
+    "xdg-open",
+    "gio",
+    "systemd-run",
+];
+
 /// What a command line comes down to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
@@ -83,6 +96,9 @@ fn behind<'a>(words: &'a [Option<String>], valued: &[&str]) -> &'a [Option<Strin
 }
 
 fn program(first: &str, name: &str, rest: &[Option<String>]) -> Target {
+    if ELSEWHERE.contains(&name) {
+        return Target::Unknown;
+    }
     if JAVA.contains(&name) {
         return Target::Drawn(Toolkit::Java, first.to_owned());
     }
@@ -154,6 +170,7 @@ mod tests {
             ("?", Target::Unknown),
             ("", Target::Unknown),
             ("env A=1", Target::Unknown),
+            ("flatpak run org.example.Foo", Target::Unknown),
         ];
         for (line, want) in table {
             assert_eq!(of(line), want, "{line}");

@@ -2,6 +2,7 @@
 //!
 //! A file that PCP would refuse is a finding, not an error: the exit code says only whether all were read.
 
+mod elf;
 mod frame;
 mod manifest;
 
@@ -21,6 +22,7 @@ Examples:
   pcp-cli inspect manifest org.example.notes.json --key org.example.notes.pub
   pcp-cli inspect manifest --expect org.example.notes *.json --json | jq '.data[].outcome'
   pcp-cli inspect frame captured.bin
+  pcp-cli inspect elf /usr/bin/gedit --json | jq -r '.data[].toolkit'
 
 Exit codes: 0 all files were read (whatever was found in them), 2 usage, 4 one could not be read.")]
 pub(crate) struct Inspect {
@@ -31,6 +33,7 @@ pub(crate) struct Inspect {
 /// One kind of input each; a new one is a file beside this one, a line here and a line in `run`.
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
+    Elf(elf::Elf),
     Manifest(manifest::Manifest),
     Frame(frame::Frame),
 }
@@ -38,6 +41,7 @@ enum Verb {
 impl Inspect {
     pub(crate) fn run(&self, _: &mut Context<'_>) -> Result<Answer, Error> {
         match &self.verb {
+            Verb::Elf(verb) => verb.run(),
             Verb::Manifest(verb) => verb.run(),
             Verb::Frame(verb) => Ok(verb.run()),
         }
