@@ -11,6 +11,7 @@ mod exec;
 mod facts;
 mod fault;
 mod file;
+mod group;
 mod interpreter;
 mod key;
 mod line;
@@ -27,13 +28,12 @@ mod wrapper;
 
 pub use app_id::app_id;
 pub use data_dirs::data_dirs;
-pub use entry::{
-    Action, DesktopEntry, Ignored, MAX_ACTIONS, MAX_KEYS, Parsed, Question, Rejection, Verdict, parse,
-};
+pub use entry::{Action, DesktopEntry, Ignored, MAX_ACTIONS, Parsed, Question, Rejection, Verdict, parse};
 pub use exec::{ExecError, MAX_ARGUMENTS, MAX_COMMAND_BYTES};
 pub use facts::{AppFacts, examine};
 pub use fault::{Diagnostic, Diagnostics, Fault, MAX_DIAGNOSTICS};
 pub use file::{MAX_DESKTOP_FILE_BYTES, StatKey, read};
+pub use group::MAX_KEYS;
 pub use key::Key;
 pub use line::MAX_LINE_BYTES;
 pub use locale::Locale;

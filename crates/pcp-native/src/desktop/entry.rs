@@ -7,15 +7,13 @@ use thiserror::Error;
 use super::exec::{ExecError, Fields, arguments};
 use super::fault::{Diagnostics, Fault};
 use super::file::MAX_DESKTOP_FILE_BYTES;
+use super::group::{Slots, read_group};
 use super::key::Key;
-use super::line::{Line, Lines, is_key};
-use super::locale::{Locale, Rank, UNLOCALIZED};
+use super::line::{Line, Lines};
+use super::locale::Locale;
 use super::program::{Launch, follow};
 use super::sandbox::Sandbox;
 use super::value;
-
-/// Most keys of the main group, translations included: some ten times the largest entry found in a distribution.
-pub const MAX_KEYS: usize = 4096;
 
 /// Most actions of one entry: no menu shows more.
 pub const MAX_ACTIONS: usize = 64;
@@ -111,70 +109,6 @@ impl Ignored {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Slot<'a> {
-    value: &'a [u8],
-    line: u32,
-    rank: Rank,
-}
-
-/// The values of a group, as they stand in the file.
-#[derive(Debug, Clone)]
-struct Slots<'a>([Option<Slot<'a>>; Key::COUNT]);
-
-impl<'a> Slots<'a> {
-    const fn new() -> Self {
-        Self([None; Key::COUNT])
-    }
-
-    fn slot(&self, key: Key) -> Option<Slot<'a>> {
-        self.0.get(key as usize).copied().flatten()
-    }
-
-    fn raw(&self, key: Key) -> Option<&'a [u8]> {
-        self.slot(key).map(|slot| slot.value)
-    }
-
-    /// The better translation counts, and of two equal lines the later one.
-    fn put(&mut self, key: Key, slot: Slot<'a>, diagnostics: &mut Diagnostics) {
-        let Some(place) = self.0.get_mut(key as usize) else { return };
-        if place.is_some_and(|old| slot.rank == UNLOCALIZED && old.rank == UNLOCALIZED) {
-            diagnostics.note(slot.line, Fault::Duplicate(key));
-        }
-        if place.is_none_or(|old| slot.rank >= old.rank) {
-            *place = Some(slot);
-        }
-    }
-
-    /// A value with a zero byte is none: neither a name nor an argument can hold it.
-    fn check(&mut self, diagnostics: &mut Diagnostics) {
-        for (key, place) in Key::ALL.into_iter().zip(&mut self.0) {
-            let Some(slot) = *place else { continue };
-            value::faults(key, slot.value, |fault| {
-                diagnostics.note(slot.line, fault);
-                if matches!(fault, Fault::Nul(_)) {
-                    *place = None;
-                }
-            });
-        }
-    }
-
-    fn command(
-        &self,
-        name: &str,
-        icon: Option<&str>,
-        question: &Question<'_>,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<Option<Vec<String>>, ExecError> {
-        let Some(slot) = self.slot(Key::Exec) else { return Ok(None) };
-        if std::str::from_utf8(slot.value).is_err() {
-            return Err(ExecError::NotUtf8);
-        }
-        let fields = Fields { name, icon, location: question.location };
-        arguments(&value::text(slot.value), fields, |fault| diagnostics.note(slot.line, fault)).map(Some)
-    }
-}
-
 /// One more thing that an application offers in menus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action<'a> {
@@ -266,44 +200,6 @@ fn find_main_group(lines: &mut Lines<'_>) -> Result<(), Rejection> {
     }
 }
 
-/// Reads to the end of the group. The answer is the name of the next one.
-fn read_group<'a>(
-    lines: &mut Lines<'a>,
-    locale: Option<&Locale>,
-    slots: &mut Slots<'a>,
-    diagnostics: &mut Diagnostics,
-) -> Result<Option<&'a [u8]>, Rejection> {
-    let mut keys = 0;
-    while let Some(line) = lines.next() {
-        let (key, value, rank) = match line {
-            Line::Nothing => continue,
-            Line::Group(name) => return Ok(Some(name)),
-            Line::Bad(fault) => {
-                diagnostics.note(lines.number, fault);
-                continue;
-            }
-            Line::Pair { key, value } => (key, value, Some(UNLOCALIZED)),
-            Line::Localized { key, locale: of, value } => {
-                (key, value, locale.and_then(|locale| locale.rank(of)))
-            }
-        };
-        keys += 1;
-        if keys > MAX_KEYS {
-            return Err(Rejection::TooManyKeys { limit: MAX_KEYS });
-        }
-        // A translation for somebody else costs no look at its key.
-        let Some(rank) = rank else { continue };
-        match Key::of(key) {
-            Some(key) if rank == UNLOCALIZED || key.is_localized() => {
-                slots.put(key, Slot { value, line: lines.number, rank }, diagnostics);
-            }
-            None if !is_key(key) => diagnostics.note(lines.number, Fault::BadKey),
-            _ => {}
-        }
-    }
-    Ok(None)
-}
-
 fn judge<'a>(
     slots: Slots<'a>,
     question: &Question<'_>,
@@ -319,7 +215,7 @@ fn judge<'a>(
     let name = slots.raw(Key::Name).map(value::text).filter(|name| !name.trim().is_empty());
     let name = name.ok_or(Rejection::Missing(Key::Name))?;
     let icon = slots.raw(Key::Icon).map(value::text);
-    let argv = slots.command(&name, icon.as_deref(), question, diagnostics)?;
+    let argv = command(&slots, &name, icon.as_deref(), question, diagnostics)?;
     if argv.is_none() && !slots.raw(Key::DBusActivatable).is_some_and(value::flag) {
         return Err(Rejection::Missing(Key::Exec));
     }
@@ -330,6 +226,21 @@ fn judge<'a>(
     };
     let categories = slots.raw(Key::Categories).map(value::list).unwrap_or_default();
     Ok(Verdict::App(Box::new(DesktopEntry { slots, name, categories, argv, launch, actions: Vec::new() })))
+}
+
+fn command(
+    slots: &Slots<'_>,
+    name: &str,
+    icon: Option<&str>,
+    question: &Question<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Result<Option<Vec<String>>, ExecError> {
+    let Some(slot) = slots.slot(Key::Exec) else { return Ok(None) };
+    if std::str::from_utf8(slot.value).is_err() {
+        return Err(ExecError::NotUtf8);
+    }
+    let fields = Fields { name, icon, location: question.location };
+    arguments(&value::text(slot.value), fields, |fault| diagnostics.note(slot.line, fault)).map(Some)
 }
 
 /// Characters of an unknown type that are repeated.
@@ -392,6 +303,6 @@ fn action<'a>(
 ) -> Option<Action<'a>> {
     let name = slots.raw(Key::Name).map(value::text).filter(|name| !name.is_empty())?;
     let icon = slots.raw(Key::Icon).map(value::text).or_else(|| entry.text(Key::Icon));
-    let argv = slots.command(&name, icon.as_deref(), question, diagnostics).ok()?;
+    let argv = command(slots, &name, icon.as_deref(), question, diagnostics).ok()?;
     (argv.is_some() || entry.flag(Key::DBusActivatable)).then_some(Action { id, name, argv })
 }

@@ -76,14 +76,32 @@ pub(super) fn check(facts: &Metadata) -> Result<(), SkipReason> {
 }
 
 fn fill(file: &mut File, facts: &Metadata, buffer: &mut Vec<u8>) -> Result<(), SkipReason> {
-    // A file that grows while it is read is held to the limit as well.
-    buffer.reserve(usize::try_from(facts.size()).unwrap_or_default() + 1);
-    let read = file.take(MAX_DESKTOP_FILE_BYTES + 1).read_to_end(buffer);
-    let bytes = read.map_err(|error| SkipReason::of(errno(&error)))? as u64;
-    if bytes > MAX_DESKTOP_FILE_BYTES {
-        return Err(SkipReason::TooLarge { bytes, limit: MAX_DESKTOP_FILE_BYTES });
+    // One byte more than the length: where it stays unread the file has ended, and no second call has to ask.
+    let length = usize::try_from(facts.size()).unwrap_or_default();
+    let mut room = length + 1;
+    let mut filled = 0;
+    loop {
+        buffer.resize(room, 0);
+        let ended = match file.read(buffer.get_mut(filled..).unwrap_or_default()) {
+            Ok(bytes) => {
+                filled += bytes;
+                bytes == 0 || filled == length
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(SkipReason::of(errno(&error))),
+        };
+        if filled as u64 > MAX_DESKTOP_FILE_BYTES {
+            return Err(SkipReason::TooLarge { bytes: filled as u64, limit: MAX_DESKTOP_FILE_BYTES });
+        }
+        if ended {
+            buffer.truncate(filled);
+            return Ok(());
+        }
+        if filled == room {
+            // It grew since its length was asked for, or had none to tell.
+            room = usize::try_from(MAX_DESKTOP_FILE_BYTES).unwrap_or_default() + 1;
+        }
     }
-    Ok(())
 }
 
 fn kind(facts: &Metadata) -> &'static str {

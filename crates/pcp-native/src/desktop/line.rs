@@ -1,6 +1,6 @@
 //! The lines of a desktop entry, each looked at once and none copied.
 
-use memchr::{memchr, memchr2};
+use memchr::{Memchr, memchr_iter, memchr2};
 
 use super::fault::Fault;
 
@@ -14,8 +14,8 @@ pub(super) enum Line<'a> {
     Group(&'a [u8]),
     /// `key=value`
     Pair { key: &'a [u8], value: &'a [u8] },
-    /// `key[locale]=value`
-    Localized { key: &'a [u8], locale: &'a [u8], value: &'a [u8] },
+    /// `key[locale]=value`, the rest from the bracket on for [`translation`] to divide.
+    Localized { key: &'a [u8], rest: &'a [u8] },
     /// Empty, or a comment.
     Nothing,
     /// Against the format.
@@ -25,7 +25,10 @@ pub(super) enum Line<'a> {
 /// The lines of a file, one at a time.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
-    rest: &'a [u8],
+    bytes: &'a [u8],
+    /// Where the next line begins.
+    start: usize,
+    ends: Memchr<'a>,
     /// The number of the line that was read last, from one.
     pub(super) number: u32,
     /// The first line that ended in CR LF.
@@ -39,19 +42,32 @@ impl<'a> Lines<'a> {
     /// The lines of `bytes`, and whether a byte-order mark stood before them.
     pub(super) fn of(bytes: &'a [u8]) -> (Self, bool) {
         let without = bytes.strip_prefix(BYTE_ORDER_MARK);
-        (Self { rest: without.unwrap_or(bytes), number: 0, carriage_return: None }, without.is_some())
+        let bytes = without.unwrap_or(bytes);
+        let ends = memchr_iter(b'\n', bytes);
+        (Self { bytes, start: 0, ends, number: 0, carriage_return: None }, without.is_some())
+    }
+
+    /// Passes over the translations of `key` that follow: they stand together, up to a hundred of them.
+    /// The answer is how many there were.
+    #[inline]
+    pub(super) fn skip_translations(&mut self, key: &[u8]) -> usize {
+        let mut count = 0;
+        while let Some(rest) = self.bytes.get(self.start..)
+            && rest.starts_with(key)
+            && rest.get(key.len()) == Some(&b'[')
+        {
+            self.cut();
+            count += 1;
+        }
+        count
     }
 
     #[inline]
     fn cut(&mut self) -> Option<&'a [u8]> {
-        if self.rest.is_empty() {
-            return None;
-        }
+        let (start, end) = (self.start, self.ends.next().unwrap_or(self.bytes.len()));
+        self.start = end + 1;
         self.number = self.number.saturating_add(1);
-        let Some(end) = memchr(b'\n', self.rest) else { return Some(std::mem::take(&mut self.rest)) };
-        let (line, rest) = self.rest.split_at(end);
-        self.rest = rest.get(1..).unwrap_or_default();
-        Some(line)
+        self.bytes.get(start..end).filter(|_| start < self.bytes.len())
     }
 }
 
@@ -96,20 +112,23 @@ fn group(line: &[u8]) -> Line<'_> {
 
 #[inline]
 fn pair(line: &[u8]) -> Line<'_> {
-    let Some(at) = memchr2(b'=', b'[', line) else { return Line::Bad(Fault::NotAPair) };
+    // Keys are short: a plain loop is done before a vector search has begun.
+    let Some(at) = line.iter().position(|byte| matches!(byte, b'=' | b'[')) else {
+        return Line::Bad(Fault::NotAPair);
+    };
     let (key, rest) = line.split_at(at);
-    if rest.first() == Some(&b'=') {
-        let value = rest.get(1..).unwrap_or_default().trim_ascii_start();
-        return Line::Pair { key: key.trim_ascii_end(), value };
+    match rest.split_first() {
+        Some((b'=', value)) => Line::Pair { key: key.trim_ascii_end(), value: value.trim_ascii_start() },
+        _ => Line::Localized { key, rest },
     }
-    let Some(end) = memchr(b'=', rest) else { return Line::Bad(Fault::NotAPair) };
-    let (bracket, value) = rest.split_at(end);
-    let value = value.get(1..).unwrap_or_default().trim_ascii_start();
-    let bracket = bracket.trim_ascii_end();
-    match bracket.get(1..bracket.len().saturating_sub(1)) {
-        Some(locale) if bracket.last() == Some(&b']') => Line::Localized { key, locale, value },
-        _ => Line::Bad(Fault::BadKey),
-    }
+}
+
+/// The locale and the value of a translation, from its bracket on.
+pub(super) fn translation(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = rest.strip_prefix(b"[")?;
+    let (locale, rest) = rest.split_at(rest.iter().position(|byte| matches!(byte, b']' | b'='))?);
+    let value = rest.strip_prefix(b"]")?.trim_ascii_start().strip_prefix(b"=")?;
+    Some((locale, value.trim_ascii_start()))
 }
 
 /// Whether a key has only the characters that keys have.
@@ -142,8 +161,8 @@ mod tests {
             ("Name=a=b", pair("Name", "a=b")),
             ("Name = a ", pair("Name", "a ")),
             ("  Name=a", pair("Name", "a")),
-            ("Name[de]=b[c]=d", Line::Localized { key: b"Name", locale: b"de", value: b"b[c]=d" }),
-            ("Name[de=b", Line::Bad(Fault::BadKey)),
+            ("Name[de]=b[c]=d", Line::Localized { key: b"Name", rest: b"[de]=b[c]=d" }),
+            ("Name[de", Line::Localized { key: b"Name", rest: b"[de" }),
             ("no pair", Line::Bad(Fault::NotAPair)),
             ("Name=", pair("Name", "")),
         ];
@@ -151,6 +170,33 @@ mod tests {
             let found = lines(text.as_bytes());
             assert_eq!(found.first().copied().unwrap_or(Line::Nothing), wanted, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_translation_is_divided_into_locale_and_value() {
+        let table: [(&str, Option<(&str, &str)>); 6] = [
+            ("[de]=b[c]=d", Some(("de", "b[c]=d"))),
+            ("[sr@Latn] = x", Some(("sr@Latn", "x"))),
+            ("[]=x", Some(("", "x"))),
+            ("[de=b]=c", None),
+            ("[de", None),
+            ("[de]b=c", None),
+        ];
+        for (rest, wanted) in table {
+            let wanted = wanted.map(|(locale, value)| (locale.as_bytes(), value.as_bytes()));
+            assert_eq!(translation(rest.as_bytes()), wanted, "{rest}");
+        }
+    }
+
+    #[test]
+    fn translations_are_passed_over_together_and_nothing_else_with_them() {
+        let text = b"Name[a]=1\nName[b]=2\nName[c]=3\r\nNameX=4\nName[d]=5";
+        let mut lines = Lines::of(text).0;
+        assert!(matches!(lines.next(), Some(Line::Localized { .. })));
+        assert_eq!((lines.skip_translations(b"Name"), lines.number), (2, 3));
+        assert_eq!(lines.next(), Some(Line::Pair { key: b"NameX", value: b"4" }));
+        assert_eq!((lines.skip_translations(b"Name"), lines.number), (1, 5));
+        assert_eq!((lines.skip_translations(b"Name"), lines.next()), (0, None));
     }
 
     #[test]

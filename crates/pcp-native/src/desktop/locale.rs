@@ -28,6 +28,11 @@ impl Locale {
         }
     }
 
+    /// Its language, which every key that fits begins with.
+    pub(super) fn language(&self) -> &str {
+        &self.language
+    }
+
     /// How well the locale of a key fits. `None`: not at all.
     pub(super) fn rank(&self, key: &[u8]) -> Option<Rank> {
         let (language, country, modifier) = split(key);

@@ -16,7 +16,7 @@ use super::facts::{AppFacts, examine};
 use super::fault::Diagnostics;
 use super::file::read;
 use super::key::Key;
-use super::line::{Line, Lines};
+use super::line::{Line, Lines, translation};
 use super::locale::{Locale, UNLOCALIZED};
 use super::menu::{is_installed, is_shown_in};
 use super::sandbox::Sandbox;
@@ -183,7 +183,8 @@ fn values(bytes: &[u8]) -> BTreeMap<String, Value> {
 fn localized(bytes: &[u8], entry: &DesktopEntry<'_>, asked: &[String]) -> BTreeMap<String, String> {
     let names: Vec<_> = main_group(bytes)
         .filter_map(|line| match line {
-            Line::Localized { key: b"Name", locale, value } => {
+            Line::Localized { key: b"Name", rest } => {
+                let (locale, value) = translation(rest)?;
                 Some((std::str::from_utf8(locale).ok()?, value))
             }
             _ => None,

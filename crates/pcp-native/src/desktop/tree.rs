@@ -82,6 +82,8 @@ pub struct Listing {
     pub candidates: Vec<Candidate>,
     /// What was left out.
     pub skipped: Skips,
+    /// The folders that were looked through: a new file can only appear in one of them.
+    pub directories: Vec<PathBuf>,
 }
 
 /// How a file stands once it was read.
@@ -115,6 +117,8 @@ pub struct Resolved<T> {
     pub masks: Vec<(Candidate, Ignored)>,
     /// What was left out, here and in the listing.
     pub skipped: Skips,
+    /// The folders that were looked through.
+    pub directories: Vec<PathBuf>,
 }
 
 impl Listing {
@@ -141,27 +145,30 @@ impl Listing {
                 }
             }
         }
-        Resolved { winners: name(won, &mut skipped), masks, skipped }
+        Resolved { winners: name(won, &mut skipped), masks, skipped, directories: self.directories }
     }
 }
 
 /// Gives every file its application id. Whose file id is one already comes before whose has to be changed.
 fn name<T>(won: Vec<(Candidate, T)>, skipped: &mut Skips) -> Vec<Winner<T>> {
-    let mut named: Vec<_> = won
-        .into_iter()
-        .filter_map(|(candidate, value)| Some((app_id(&candidate.id)?, candidate, value)))
-        .collect();
-    named.sort_by_cached_key(|(app_id, candidate, _)| {
+    let (mut winners, mut changed) = (Vec::with_capacity(won.len()), Vec::new());
+    for (candidate, value) in won {
+        let Some(app_id) = app_id(&candidate.id) else { continue };
         let kept = candidate.id.strip_suffix(".desktop") == Some(app_id.as_str());
-        (!kept, candidate.id.clone())
-    });
-    let mut taken = HashSet::new();
-    let mut winners = Vec::with_capacity(named.len());
-    for (app_id, candidate, value) in named {
-        if taken.insert(app_id.clone()) {
-            winners.push(Winner { app_id, candidate, value });
+        let list = if kept { &mut winners } else { &mut changed };
+        list.push(Winner { app_id, candidate, value });
+    }
+    // Two file ids are never the same, so only a changed one can meet another.
+    changed.sort_by(|a, b| a.candidate.id.cmp(&b.candidate.id));
+    let mut taken: HashSet<AppId> = match changed.is_empty() {
+        true => HashSet::new(),
+        false => winners.iter().map(|winner| winner.app_id.clone()).collect(),
+    };
+    for winner in changed {
+        if taken.insert(winner.app_id.clone()) {
+            winners.push(winner);
         } else {
-            skipped.note(candidate.path, SkipReason::IdTaken { id: app_id.to_string() });
+            skipped.note(winner.candidate.path, SkipReason::IdTaken { id: winner.app_id.to_string() });
         }
     }
     winners.sort_by(|a, b| a.candidate.id.cmp(&b.candidate.id));
@@ -222,6 +229,7 @@ impl Walk {
             return Flow::Break(());
         }
         self.directories += 1;
+        self.found.directories.push(folder.to_owned());
         let names = self.names(folder);
         self.above.push(own);
         let flow = names.into_iter().try_for_each(|(name, kind)| self.look(folder, prefix, &name, kind));
@@ -270,9 +278,9 @@ impl Walk {
         }
         let Some(text) = name.to_str() else { return self.skip(&path, SkipReason::NameNotUtf8) };
         if facts.is_dir() {
-            return self.enter(&path, &format!("{prefix}{text}-"), &facts);
+            return self.enter(&path, &[prefix, text, "-"].concat(), &facts);
         }
-        self.file(path, format!("{prefix}{text}"), &facts)
+        self.file(path, [prefix, text].concat(), &facts)
     }
 
     fn file(&mut self, path: PathBuf, id: String, facts: &Metadata) -> Flow {

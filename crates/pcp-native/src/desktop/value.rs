@@ -85,14 +85,18 @@ fn decode(item: &[u8], escaped: bool) -> Cow<'_, str> {
 
 /// What is wrong with the value of a key, whoever will ask for it.
 pub(super) fn faults(key: Key, value: &[u8], mut note: impl FnMut(Fault)) {
-    if std::str::from_utf8(value).is_err() {
-        note(Fault::NotUtf8(key));
-    }
-    if memchr(0, value).is_some() {
-        note(Fault::Nul(key));
-    }
-    if memchr(b'\\', value).is_some() && has_unknown_escape(value, key.is_list()) {
-        note(Fault::UnknownEscape(key));
+    // Almost every value is plain, and one look without a branch shows it.
+    let odd = value.iter().fold(false, |odd, byte| odd | (*byte == 0) | (*byte == b'\\') | !byte.is_ascii());
+    if odd {
+        if std::str::from_utf8(value).is_err() {
+            note(Fault::NotUtf8(key));
+        }
+        if memchr(0, value).is_some() {
+            note(Fault::Nul(key));
+        }
+        if has_unknown_escape(value, key.is_list()) {
+            note(Fault::UnknownEscape(key));
+        }
     }
     if key.is_flag() && !matches!(value.trim_ascii(), b"true" | b"false" | b"1" | b"0") {
         note(Fault::NotABoolean(key));
