@@ -149,6 +149,11 @@ impl<T> EventQueue<T> {
         Offered::Dropped { first }
     }
 
+    /// Counts an event that could not be told at all, such as one that is too large.
+    pub fn miss(&mut self, sequence: u64) {
+        self.behind.add(sequence);
+    }
+
     /// The next event, or the gap before it.
     pub fn take(&mut self) -> Option<Delivery<T>> {
         let gap = match self.waiting.front_mut() {
@@ -228,6 +233,15 @@ mod tests {
             let dropped = |first| Offered::Dropped { first };
             assert_eq!(offered, [Offered::Kept, dropped(true), dropped(false)], "{strategy}");
         }
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_told_is_a_gap_where_it_would_have_stood() {
+        let mut queue = EventQueue::new(4, OverflowStrategy::DropOldest);
+        queue.offer(1, 1);
+        queue.miss(2);
+        queue.offer(3, 3);
+        assert_eq!(drain(&mut queue), [Read::Event(1), Read::Gap(1), Read::Event(3)]);
     }
 
     proptest! {

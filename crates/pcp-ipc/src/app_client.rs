@@ -15,6 +15,10 @@ use crate::payloads::{
     ManifestResponse, QueryState, StateResponse, ValidateParams, ValidateParamsResponse,
 };
 
+mod events;
+
+pub use events::AppEventStream;
+
 /// A persistent connection to an application's socket.
 ///
 /// One request is open at a time; whoever wants more keeps several of these. A request that is given up halfway

@@ -13,9 +13,14 @@ use crate::embedded::Json;
 use crate::error::Error;
 use crate::payload::{Payload, Tag, read_empty, read_payload, write_nothing};
 use crate::payloads::{
-    AckState, CancelRequest, ErrorResponse, ExecuteRequest, ExecuteResponse, GetManifest, ManifestResponse,
-    OperationResult, QueryState, RegistryQuery, RegistryResponse, StateResponse,
+    AckState, CancelRequest, DetectRequest, DetectResponse, ErrorResponse, ExecuteRequest, ExecuteResponse,
+    GetManifest, ManifestResponse, OperationResult, QueryState, RegistryQuery, RegistryResponse,
+    StateResponse,
 };
+
+mod events;
+
+pub use events::{MAX_EVENTS_ASIDE, ReceivedEvent};
 
 /// How long a client waits for a reply unless it is told otherwise: twice the longest budget of an intent.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,6 +33,7 @@ const CONFIRMATION_WAIT: Duration = Duration::from_secs(60);
 pub struct Client {
     stream: StreamClient,
     timeout: Duration,
+    aside: events::EventsAside,
 }
 
 impl Client {
@@ -36,7 +42,7 @@ impl Client {
     /// # Errors
     /// [`Error::Protocol`] names who listens instead, or why nobody answers.
     pub fn connect(path: &Path, expected_uid: u32) -> Result<Self, Error> {
-        Ok(Self { stream: StreamClient::connect(path, expected_uid)?, timeout: DEFAULT_TIMEOUT })
+        Ok(Self::speaking(StreamClient::connect(path, expected_uid)?))
     }
 
     /// Speaks over a stream that is connected already.
@@ -44,7 +50,11 @@ impl Client {
     /// # Errors
     /// [`Error::Protocol`] when the peer cannot be identified.
     pub fn over(stream: UnixStream) -> Result<Self, Error> {
-        Ok(Self { stream: StreamClient::over(stream)?, timeout: DEFAULT_TIMEOUT })
+        Ok(Self::speaking(StreamClient::over(stream)?))
+    }
+
+    fn speaking(stream: StreamClient) -> Self {
+        Self { stream, timeout: DEFAULT_TIMEOUT, aside: events::EventsAside::default() }
     }
 
     /// Waits no longer than `timeout` for each reply.
@@ -59,7 +69,8 @@ impl Client {
     pub fn ping(&mut self) -> Result<(), Error> {
         let sent = self.stream.send(StreamMessageType::Ping, self.timeout, write_nothing);
         sent.map_err(|error| self.last_word(Error::from(error)))?;
-        let frame = self.stream.receive(self.timeout)?;
+        let arrived = self.reply(self.timeout)?;
+        let frame = self.stream.frame(&arrived);
         expect(StreamMessageType::Ping, StreamMessageType::Pong, &frame)?;
         read_empty(frame)
     }
@@ -70,7 +81,8 @@ impl Client {
     /// [`Error::Refused`] carries the daemon's answer when it is an error.
     pub fn ask<'a, Q: Payload, R: Payload + Deserialize<'a>>(&'a mut self, request: &Q) -> Result<R, Error> {
         self.send(request)?;
-        let frame = self.stream.receive(self.timeout)?;
+        let arrived = self.reply(self.timeout)?;
+        let frame = self.stream.frame(&arrived);
         expect(Q::TYPE, R::TYPE, &frame)?;
         read_payload(frame.payload)
     }
@@ -88,7 +100,7 @@ impl Client {
         self.send(request)?;
         let mut timeout = self.timeout;
         loop {
-            let arrived = self.stream.wait(timeout)?;
+            let arrived = self.reply(timeout)?;
             if arrived.message_type() == StreamMessageType::ExecuteResponse {
                 let ack: ExecuteResponse<'_> = read_payload(self.stream.frame(&arrived).payload)?;
                 if ack.state == AckState::AwaitingConfirmation {
@@ -145,6 +157,14 @@ impl Client {
     /// As [`Self::ask`]; `not_found` when there is no such operation.
     pub fn cancel(&mut self, operation_id: OperationId) -> Result<ExecuteResponse<'_>, Error> {
         self.ask(&CancelRequest { tag: Tag, operation_id })
+    }
+
+    /// Asks to look at an application again.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn detect(&mut self, app: &str) -> Result<DetectResponse<'_>, Error> {
+        self.ask(&DetectRequest { tag: Tag, app: app.into() })
     }
 
     fn send<Q: Payload>(&mut self, request: &Q) -> Result<(), Error> {

@@ -153,6 +153,17 @@ impl Error {
         Self::Value { member, problem: problem.into(), unsupported: false }
     }
 
+    #[cfg(feature = "server")]
+    pub(crate) fn unsupported(member: &'static str, problem: &'static str) -> Self {
+        Self::Value { member, problem: Cow::Borrowed(problem), unsupported: true }
+    }
+
+    /// What is answered instead of doing it: nothing was done.
+    #[cfg(feature = "server")]
+    pub(crate) fn refused(error: PcpError) -> Self {
+        Self::Refused(Box::new(Refusal { error, retry_safe: true }))
+    }
+
     pub(crate) fn unexpected(asked: StreamMessageType, got: StreamMessageType) -> Self {
         Self::UnexpectedReply { asked: asked.name(), got: got.name() }
     }

@@ -7,9 +7,11 @@
 //!
 //! Start with [`Request`], then [`Payload`]; the schemas are in `WIRE.md` of `pcp-stream`.
 
+mod bounded;
 mod client;
 mod embedded;
 mod error;
+mod event;
 mod payload;
 mod reader;
 mod request;
@@ -23,15 +25,23 @@ mod runner;
 
 pub mod payloads;
 
-pub use client::Client;
+pub use client::{Client, MAX_EVENTS_ASIDE, ReceivedEvent};
 pub use embedded::Json;
 pub use error::{Error, MAX_ERROR_TEXT_BYTES, ReadError, Refusal};
+pub use event::{
+    AdapterStateData, AppAddedData, AppRemovedData, CapabilityChangeData, CapabilityDiffData,
+    CapabilityRegisteredData, DetectionCompletedData, EventData, EventTexts, FieldData, ManifestInvalidData,
+    ValueData,
+};
 pub use payload::{Payload, Tag, read_empty, read_payload};
 pub use request::{AppRequest, Request};
 pub use scan::MAX_DEPTH;
 pub use text::Text;
 
 #[cfg(feature = "server")]
-pub use app_client::AppClient;
+pub use app_client::{AppClient, AppEventStream};
 #[cfg(feature = "server")]
-pub use runner::{MAX_APP_CONNECTIONS, PcpServerRunner};
+pub use runner::{
+    DEFAULT_APP_QUEUE_EVENTS, MAX_APP_CONNECTIONS, MAX_APP_EVENT_BYTES, MAX_APP_QUEUE_EVENTS,
+    MAX_APP_SUBSCRIPTIONS, MAX_APP_TOPICS, PcpServerRunner,
+};

@@ -5,8 +5,8 @@ use pcp_stream::{Frame, Role, StreamMessageType};
 use crate::error::Error;
 use crate::payload::{read_empty, read_payload};
 use crate::payloads::{
-    AppShutdown, CancelRequest, ExecuteRequest, GetManifest, InvokeCapability, QueryState, RegistryQuery,
-    ValidateParams,
+    AppShutdown, CancelRequest, ConfirmationResponse, DetectRequest, EventAck, ExecuteRequest, GetManifest,
+    InvokeCapability, QueryState, RegistryQuery, SubscribeEvents, UnsubscribeEvents, ValidateParams,
 };
 
 /// What a client asks of the daemon.
@@ -24,14 +24,24 @@ pub enum Request<'a> {
     QueryState(QueryState<'a>),
     /// Stop an operation.
     Cancel(CancelRequest),
+    /// Look at an application again.
+    Detect(DetectRequest<'a>),
+    /// Deliver events.
+    Subscribe(SubscribeEvents<'a>),
+    /// Deliver no more events.
+    Unsubscribe(UnsubscribeEvents),
+    /// Events have been dealt with.
+    Acknowledge(EventAck),
+    /// A person has decided; only from a confirmer.
+    Decide(ConfirmationResponse<'a>),
 }
 
 impl<'a> Request<'a> {
     /// Reads what `from` sent to the daemon.
     ///
     /// # Errors
-    /// [`Error::UnsupportedMessage`] for what does not travel in this direction or is not served in this
-    /// version; otherwise what is wrong with the payload. The connection can go on in every case.
+    /// [`Error::UnsupportedMessage`] for what does not travel in this direction; otherwise what is wrong with the
+    /// payload. The connection can go on in every case.
     pub fn read(frame: Frame<'a>, from: Role) -> Result<Self, Error> {
         let unsupported = Error::UnsupportedMessage { message_type: frame.message_type.name() };
         if !frame.message_type.travels(from, Role::Daemon) {
@@ -47,6 +57,11 @@ impl<'a> Request<'a> {
             StreamMessageType::GetManifest => Self::Manifest(read_payload(frame.payload)?),
             StreamMessageType::QueryState => Self::QueryState(read_payload(frame.payload)?),
             StreamMessageType::CancelRequest => Self::Cancel(read_payload(frame.payload)?),
+            StreamMessageType::DetectRequest => Self::Detect(read_payload(frame.payload)?),
+            StreamMessageType::SubscribeEvents => Self::Subscribe(read_payload(frame.payload)?),
+            StreamMessageType::UnsubscribeEvents => Self::Unsubscribe(read_payload(frame.payload)?),
+            StreamMessageType::EventAck => Self::Acknowledge(read_payload(frame.payload)?),
+            StreamMessageType::ConfirmationResponse => Self::Decide(read_payload(frame.payload)?),
             _ => return Err(unsupported),
         })
     }
@@ -63,6 +78,8 @@ pub enum AppRequest<'a> {
     Validate(ValidateParams<'a>),
     /// A read-only question.
     QueryState(QueryState<'a>),
+    /// Deliver events.
+    Subscribe(SubscribeEvents<'a>),
     /// End.
     Shutdown(AppShutdown<'a>),
 }
@@ -73,6 +90,10 @@ impl<'a> AppRequest<'a> {
     /// # Errors
     /// As [`Request::read`].
     pub fn read(frame: Frame<'a>) -> Result<Self, Error> {
+        let unsupported = Error::UnsupportedMessage { message_type: frame.message_type.name() };
+        if !frame.message_type.travels(Role::Daemon, Role::App) {
+            return Err(unsupported);
+        }
         Ok(match frame.message_type {
             StreamMessageType::GetManifest => {
                 read_payload::<GetManifest<'_>>(frame.payload)?;
@@ -81,8 +102,9 @@ impl<'a> AppRequest<'a> {
             StreamMessageType::InvokeCapability => Self::Invoke(read_payload(frame.payload)?),
             StreamMessageType::ValidateParamsMsg => Self::Validate(read_payload(frame.payload)?),
             StreamMessageType::QueryState => Self::QueryState(read_payload(frame.payload)?),
+            StreamMessageType::SubscribeEvents => Self::Subscribe(read_payload(frame.payload)?),
             StreamMessageType::AppShutdown => Self::Shutdown(read_payload(frame.payload)?),
-            other => return Err(Error::UnsupportedMessage { message_type: other.name() }),
+            _ => return Err(unsupported),
         })
     }
 }

@@ -18,6 +18,14 @@ use crate::payloads::{
 };
 use crate::request::AppRequest;
 
+mod events;
+
+use events::{AppEvents, ConnectionEvents};
+pub use events::{
+    DEFAULT_APP_QUEUE_EVENTS, MAX_APP_EVENT_BYTES, MAX_APP_QUEUE_EVENTS, MAX_APP_SUBSCRIPTIONS,
+    MAX_APP_TOPICS,
+};
+
 /// Connections an application serves at once: the daemon keeps a few, and nobody else gets one.
 pub const MAX_APP_CONNECTIONS: usize = 16;
 
@@ -31,6 +39,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct PcpServerRunner {
     server: StreamServer,
     app: Arc<dyn PcpServer>,
+    events: Arc<AppEvents>,
     daemon_uid: u32,
     stop: watch::Sender<bool>,
 }
@@ -50,7 +59,7 @@ impl PcpServerRunner {
     pub fn bind(directory: &Path, app: Arc<dyn PcpServer>, daemon_uid: u32) -> Result<Self, Error> {
         let path = directory.join(format!("{}.sock", app.app_id()));
         let server = StreamServer::bind(&path, SocketAccess::DirectoryGroup)?;
-        Ok(Self { server, app, daemon_uid, stop: watch::Sender::new(false) })
+        Ok(Self { server, app, events: Arc::default(), daemon_uid, stop: watch::Sender::new(false) })
     }
 
     /// The socket's name.
@@ -98,7 +107,8 @@ impl PcpServerRunner {
             let message = format!("{MAX_APP_CONNECTIONS} connections are open, the limit");
             PcpError::new(ErrorCode::LimitReached, message)
         } else {
-            connections.spawn(serve(connection, Arc::clone(&self.app), self.stop.clone()));
+            let events = ConnectionEvents::new(Arc::clone(&self.events));
+            connections.spawn(serve(connection, Arc::clone(&self.app), events, self.stop.clone()));
             return;
         };
         // A fresh socket has room for this; a peer cannot make us wait.
@@ -112,13 +122,26 @@ async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stop| *stop).await;
 }
 
-/// One connection: a frame, its answer, the next frame. What is wrong with it stays here.
-async fn serve(mut connection: Connection, app: Arc<dyn PcpServer>, stop: watch::Sender<bool>) {
+/// One connection: a frame, its answer, the next frame, and events between them. What is wrong with it stays
+/// here.
+async fn serve(
+    mut connection: Connection,
+    app: Arc<dyn PcpServer>,
+    events: ConnectionEvents,
+    stop: watch::Sender<bool>,
+) {
     let mut stopped = stop.subscribe();
     loop {
+        // Neither requests nor events wait for an end of the others: whichever is ready has its turn.
         let next = tokio::select! {
-            biased;
             () = told_to_stop(&mut stopped) => return,
+            () = events.ready() => {
+                let queued = events.queue_on(&mut connection.writer);
+                if queued.is_err() || connection.writer.flush().await.is_err() {
+                    return;
+                }
+                continue;
+            }
             next = connection.reader.next() => next,
         };
         let read = match next {
@@ -128,7 +151,7 @@ async fn serve(mut connection: Connection, app: Arc<dyn PcpServer>, stop: watch:
         };
         let shuts_down = matches!(read, Ok(AppRequest::Shutdown(_)));
         let (queued, ends) = match read {
-            Ok(request) => (answer(request, &*app, &mut connection.writer).await, false),
+            Ok(request) => (answer(request, &*app, &events, &mut connection.writer).await, false),
             Err(error) => (
                 ErrorResponse::of(&error.to_pcp(), true).queue_on(&mut connection.writer),
                 error.ends_stream(),
@@ -148,6 +171,7 @@ async fn serve(mut connection: Connection, app: Arc<dyn PcpServer>, stop: watch:
 async fn answer(
     request: AppRequest<'_>,
     app: &dyn PcpServer,
+    events: &ConnectionEvents,
     writer: &mut FrameWriteHalf,
 ) -> Result<(), Error> {
     match request {
@@ -164,6 +188,10 @@ async fn answer(
             ValidateParamsResponse::of(&judgement).queue_on(writer)
         }
         AppRequest::QueryState(query) => query_state(&query, app, writer).await,
+        AppRequest::Subscribe(request) => match events.subscribe(&request, app) {
+            Ok(ack) => ack.queue_on(writer),
+            Err(error) => ErrorResponse::of(&error.to_pcp(), true).queue_on(writer),
+        },
         AppRequest::Shutdown(_) => AppShutdownAck::default().queue_on(writer),
     }
 }

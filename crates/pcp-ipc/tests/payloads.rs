@@ -3,15 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use pcp_core::{
-    CapabilityId, DetectionMethod, Domain, Effect, ErrorCode, Modality, OperationId, Stage, StateSource,
-    Terminal, Tier,
+    CapabilityId, DetectionMethod, Domain, Effect, ErrorCode, Modality, OperationId, OverflowStrategy, Stage,
+    StateSource, Terminal, Tier,
 };
 use pcp_ipc::payloads::{
-    AckState, AppShutdown, AppShutdownAck, Awaiting, CancelRequest, Element, ErrorResponse, ExecuteRequest,
-    ExecuteResponse, Find, GetManifest, InvocationFailure, InvocationResult, InvokeCapability,
-    ManifestResponse, OperationFailure, OperationResult, PrincipalSummary, QueryState, RegistryQuery,
-    RegistryResponse, RegistryRows, RequestKind, StateResponse, ValidateParams, ValidateParamsResponse,
-    WireContext, WireIntent,
+    AckState, AppShutdown, AppShutdownAck, Awaiting, CancelRequest, ConfirmationRequest,
+    ConfirmationResponse, Decision, DeliveryMode, DetectRequest, DetectResponse, Element, ErrorResponse,
+    EventAck, ExecuteRequest, ExecuteResponse, Find, GetManifest, InvocationFailure, InvocationResult,
+    InvokeCapability, ManifestResponse, OperationFailure, OperationResult, PrincipalSummary, PromptKind,
+    PushEvent, QueryState, RegistryQuery, RegistryResponse, RegistryRows, RequestKind, StateResponse,
+    SubscribeEvents, SubscriptionAck, UnsubscribeEvents, ValidateParams, ValidateParamsResponse, WireContext,
+    WireIntent,
 };
 use pcp_ipc::{AppRequest, Error, Json, Payload, Request, Tag, Text, read_payload};
 use pcp_stream::{Frame, Role, StreamMessageType};
@@ -21,6 +23,11 @@ use proptest::sample::select;
 
 fn text() -> impl Strategy<Value = Text<'static>> {
     any::<String>().prop_map(Text::from)
+}
+
+/// A text that fits a member with a limit.
+fn short() -> impl Strategy<Value = Text<'static>> {
+    any::<String>().prop_map(|text| text.chars().take(8).collect::<String>().into())
 }
 
 fn json() -> impl Strategy<Value = Json<'static>> {
@@ -174,6 +181,69 @@ proptest! {
     }
 
     #[test]
+    fn a_detection_and_its_answer_come_back(
+        app in short(), found: bool, method in of(any_of(DetectionMethod::ALL)), confidence_percent in of(0..=100u8),
+        counts: [u32; 4], problem in of(short()),
+    ) {
+        comes_back!(DetectRequest { tag: Tag, app: app.clone() }, DetectRequest<'_>);
+        let [capabilities, added, removed, changed] = counts;
+        comes_back!(
+            DetectResponse {
+                tag: Tag, app, found, method, confidence_percent, capabilities, added, removed, changed, problem,
+            },
+            DetectResponse<'_>
+        );
+    }
+
+    #[test]
+    fn a_subscription_comes_back(
+        topics in prop::collection::vec(short(), 0..5), app in of(short()), domain in of(any_of(Domain::ALL)),
+        from: Option<u64>, queue: Option<u32>, overflow in of(any_of(OverflowStrategy::ALL)),
+        delivery in of(select(vec![DeliveryMode::Polled, DeliveryMode::Pushed])),
+    ) {
+        comes_back!(
+            SubscribeEvents { tag: Tag, topics, app, domain, from, queue, overflow, delivery }, SubscribeEvents<'_>
+        );
+    }
+
+    #[test]
+    fn the_state_of_a_subscription_comes_back(subscription_id: u64, sequence: u64) {
+        comes_back!(UnsubscribeEvents { tag: Tag, subscription_id }, UnsubscribeEvents);
+        comes_back!(SubscriptionAck { tag: Tag, subscription_id, sequence }, SubscriptionAck);
+        comes_back!(EventAck { tag: Tag, subscription_id, sequence }, EventAck);
+    }
+
+    #[test]
+    fn an_event_and_a_gap_come_back(
+        subscription_id: u64, sequence: u64, count: u64, missed: u64, topic in short(), app in of(short()), data in json(),
+    ) {
+        comes_back!(PushEvent::gap(subscription_id, sequence, count, missed), PushEvent<'_>);
+        let mut event = PushEvent::event(subscription_id, sequence, count, topic, data);
+        event.app = app;
+        comes_back!(event, PushEvent<'_>);
+    }
+
+    #[test]
+    fn a_prompt_and_a_decision_come_back(
+        words in [short(), short(), short(), short()], choices in prop::collection::vec(short(), 0..4), expires_ms: u64,
+        kind in select(vec![PromptKind::Confirm, PromptKind::Choice]), choice: Option<u32>,
+        decision in select(vec![Decision::Confirm, Decision::Refuse]),
+    ) {
+        let [prompt_id, intent_hash, nonce, text] = words;
+        comes_back!(
+            ConfirmationResponse {
+                tag: Tag, prompt_id: prompt_id.clone(), intent_hash: intent_hash.clone(), nonce: nonce.clone(), decision,
+                choice,
+            },
+            ConfirmationResponse<'_>
+        );
+        comes_back!(
+            ConfirmationRequest { tag: Tag, prompt_id, kind, intent_hash, nonce, text, choices, expires_ms },
+            ConfirmationRequest<'_>
+        );
+    }
+
+    #[test]
     fn arbitrary_payloads_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0..27u32) {
         let message_type = StreamMessageType::from_discriminant(kind).unwrap();
         let frame = Frame { message_type, payload: &bytes };
@@ -182,35 +252,18 @@ proptest! {
     }
 }
 
-const OPERATION: &str = "0191e7a0-0000-7000-8000-000000000001";
-
-/// One payload of every type that a client or the daemon may send as a request, and every reply.
+/// The golden payloads of the wire's document: at least one of each type but Pong, which is as empty as Ping and asks for
+/// nothing either.
 fn samples() -> Vec<(StreamMessageType, String)> {
-    use StreamMessageType as T;
-    let operation = format!(r#""operation_id":"{OPERATION}""#);
-    let sample = |kind: T, members: &str| {
-        let comma = if members.is_empty() { "" } else { "," };
-        (kind, format!(r#"{{"type":"{}"{comma}{members}}}"#, kind.name()))
+    let document = include_str!("../../pcp-stream/WIRE.md");
+    let block = document.split("```golden\n").nth(1).unwrap().split("\n```").next().unwrap();
+    let sample = |line: &str| {
+        let mut parts = line.splitn(3, ' ');
+        let name = parts.next().unwrap();
+        let kind = StreamMessageType::ALL.into_iter().find(|kind| kind.name() == name).unwrap();
+        (kind, parts.nth(1).unwrap_or_default().to_owned())
     };
-    vec![
-        (T::Ping, String::new()),
-        sample(
-            T::ExecuteRequest,
-            &format!(
-                r#""kind":"intent",{operation},"intent":{{"domain":"app","action":"a","target_app":"b","parameters":{{}}}}"#
-            ),
-        ),
-        sample(T::RegistryQuery, r#""what":"apps""#),
-        sample(T::GetManifest, ""),
-        sample(T::QueryState, r#""topic":"health""#),
-        sample(T::CancelRequest, &operation),
-        sample(T::AppShutdown, ""),
-        sample(T::AppShutdownAck, ""),
-        sample(T::ValidateParamsMsg, r#""capability_id":"app.x.read","params_json":{}"#),
-        sample(T::ManifestResponse, r#""manifest":{}"#),
-        sample(T::StateResponse, r#""topic":"x","state_source":"rust","data_json":1"#),
-        sample(T::ErrorResponse, r#""code":"not_found","message":"m""#),
-    ]
+    block.lines().map(sample).filter(|(kind, _)| *kind != StreamMessageType::Pong).collect()
 }
 
 /// Whether a payload is accepted in a frame of this type, by the daemon or by an application.
@@ -221,16 +274,17 @@ fn accepted(message_type: StreamMessageType, payload: &str) -> bool {
 
 #[test]
 fn no_payload_is_read_as_a_request_of_another_type() {
-    let mut requests = 0;
+    let mut requests = std::collections::BTreeSet::new();
     for (kind, payload) in samples() {
         for other in StreamMessageType::ALL {
             if accepted(other, &payload) {
                 assert_eq!(other, kind, "{payload} was read as {other:?}");
-                requests += 1;
+                requests.insert(kind.discriminant());
             }
         }
     }
-    assert_eq!(requests, 8, "each request was read as itself");
+    let wanted = [0, 3, 5, 7, 9, 10, 13, 14, 16, 18, 20, 22, 25, 26];
+    assert_eq!(requests.into_iter().collect::<Vec<_>>(), wanted, "each request was read as itself");
 }
 
 #[test]
@@ -245,18 +299,31 @@ fn a_flipped_type_byte_never_yields_a_request() {
     }
 }
 
+/// Every type against every pair of roles: what the direction table allows and nothing else is read (R-139, R-140).
 #[test]
-fn the_daemon_serves_six_types_and_refuses_the_others_by_name() {
-    let served = [0, 5, 7, 14, 20, 26];
-    for message_type in StreamMessageType::ALL {
-        let read = Request::read(Frame { message_type, payload: b"" }, Role::Client);
-        let unsupported = matches!(&read, Err(Error::UnsupportedMessage { .. }));
-        assert_eq!(!unsupported, served.contains(&message_type.discriminant()), "{message_type:?}");
-        if unsupported {
-            let error = read.unwrap_err();
-            assert_eq!(error.to_string(), format!("{} is not served here", message_type.name()));
-            assert_eq!(error.code(), ErrorCode::UnsupportedMessage);
-            assert!(!error.ends_stream());
+fn each_side_reads_its_own_types_and_refuses_the_others_by_name() {
+    let table: [(Role, bool, &[u32]); 5] = [
+        (Role::Client, false, &[0, 3, 5, 7, 9, 10, 13, 14, 20, 26]),
+        (Role::Confirmer, false, &[0, 3, 5, 7, 9, 10, 13, 14, 20, 25, 26]),
+        (Role::App, false, &[]),
+        (Role::Daemon, false, &[]),
+        (Role::Daemon, true, &[9, 14, 16, 18, 20, 22]),
+    ];
+    for (from, to_app, served) in table {
+        for message_type in StreamMessageType::ALL {
+            let frame = Frame { message_type, payload: b"" };
+            let error = if to_app { AppRequest::read(frame).err() } else { Request::read(frame, from).err() };
+            let unsupported = matches!(&error, Some(Error::UnsupportedMessage { .. }));
+            assert_eq!(
+                !unsupported,
+                served.contains(&message_type.discriminant()),
+                "{message_type:?} {from:?}"
+            );
+            if let Some(error) = error.filter(|_| unsupported) {
+                assert_eq!(error.to_string(), format!("{} is not served here", message_type.name()));
+                assert_eq!(error.code(), ErrorCode::UnsupportedMessage);
+                assert!(!error.ends_stream());
+            }
         }
     }
 }

@@ -4,14 +4,17 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
-use pcp_core::ErrorCode;
+use pcp_core::{ErrorCode, EventTopic};
 use pcp_ipc::payloads::{
-    AppShutdown, AppShutdownAck, CancelRequest, ErrorResponse, ExecuteRequest, ExecuteResponse, GetManifest,
-    InvocationResult, InvokeCapability, ManifestResponse, OperationResult, QueryState, RegistryQuery,
-    RegistryResponse, StateResponse, ValidateParams, ValidateParamsResponse,
+    AppShutdown, AppShutdownAck, CancelRequest, ConfirmationRequest, ConfirmationResponse, DetectRequest,
+    DetectResponse, ErrorResponse, EventAck, ExecuteRequest, ExecuteResponse, GetManifest, InvocationResult,
+    InvokeCapability, ManifestResponse, OperationResult, PushEvent, QueryState, RegistryQuery,
+    RegistryResponse, StateResponse, SubscribeEvents, SubscriptionAck, UnsubscribeEvents, ValidateParams,
+    ValidateParamsResponse,
 };
-use pcp_ipc::{Payload, read_payload};
+use pcp_ipc::{EventData, Payload, read_payload};
 use serde_json::Value;
 
 fn document() -> String {
@@ -60,6 +63,15 @@ fn again(name: &str, payload: &str) -> Vec<u8> {
         "app_shutdown" => as_type!(AppShutdown<'_>),
         "app_shutdown_ack" => as_type!(AppShutdownAck),
         "cancel_request" => as_type!(CancelRequest),
+        "detect_request" => as_type!(DetectRequest<'_>),
+        "detect_response" => as_type!(DetectResponse<'_>),
+        "subscribe_events" => as_type!(SubscribeEvents<'_>),
+        "unsubscribe_events" => as_type!(UnsubscribeEvents),
+        "subscription_ack" => as_type!(SubscriptionAck),
+        "push_event" => PushEvent::read(payload.as_bytes()).unwrap().write_frame(&mut out).unwrap(),
+        "event_ack" => as_type!(EventAck),
+        "confirmation_request" => as_type!(ConfirmationRequest<'_>),
+        "confirmation_response" => as_type!(ConfirmationResponse<'_>),
         other => panic!("{other} has a vector and no type"),
     }
     out
@@ -71,6 +83,29 @@ fn every_golden_payload_is_read_as_its_type_and_written_back_to_the_same_bytes()
         let bytes: String = again(&name, &payload).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(bytes, hex, "{name}: {payload}");
     }
+}
+
+#[test]
+fn each_of_the_27_types_has_a_vector() {
+    let named: BTreeSet<String> = vectors(&document()).into_iter().map(|(name, _, _)| name).collect();
+    let all = pcp_stream::StreamMessageType::ALL;
+    assert_eq!(named, all.into_iter().map(|kind| kind.name().to_owned()).collect());
+}
+
+#[test]
+fn every_golden_event_is_read_as_what_its_topic_tells() {
+    let mut topics = BTreeSet::new();
+    for (_, _, payload) in vectors(&document()).iter().filter(|(name, _, _)| name == "push_event") {
+        let event = PushEvent::read(payload.as_bytes()).unwrap();
+        if let (Some(topic), Some(data)) = (event.topic, event.data_json) {
+            let topic: EventTopic = topic.parse().unwrap();
+            let mut again = Vec::new();
+            EventData::read(topic, data).unwrap().write(&mut again).unwrap();
+            assert_eq!(String::from_utf8(again).unwrap(), data.as_str(), "{topic}");
+            topics.insert(topic);
+        }
+    }
+    assert_eq!(topics, EventTopic::ALL.iter().copied().collect());
 }
 
 #[test]
@@ -104,6 +139,20 @@ fn every_vector_keeps_to_the_schema_of_its_type_and_every_schema_has_a_vector() 
         used.insert(at);
     }
     assert_eq!(used.len(), schemas.len(), "schemas without a vector");
+}
+
+#[test]
+fn a_reader_in_another_language_takes_every_golden_payload_apart_and_puts_it_together_again() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new("python3")
+        .arg(root.join("tests/stories/python/payloads.py"))
+        .arg("vectors")
+        .arg(root.join("crates/pcp-stream/WIRE.md"))
+        .output()
+        .expect("python3 runs; install it (ci/setup does)");
+    let said = String::from_utf8(output.stdout).unwrap();
+    let wanted = format!("{} vectors of 27 types agree\n", vectors(&document()).len());
+    assert_eq!((output.status.code(), said), (Some(0), wanted));
 }
 
 #[test]
