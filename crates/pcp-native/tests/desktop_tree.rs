@@ -83,7 +83,7 @@ fn what_is_no_readable_file_is_skipped_with_its_path_and_reason_and_costs_no_oth
     ];
     assert_eq!(reasons, table.map(|(name, reason)| (name.to_owned(), reason)));
     let sparse = found.skipped.iter().find(|skip| skip.reason == "limit").unwrap();
-    let wanted = "sparse.desktop has 1073741824 bytes, which exceeds the 262144-byte limit";
+    let wanted = "sparse.desktop: has 1073741824 bytes, which exceeds the 262144-byte limit";
     assert!(sparse.why.ends_with(wanted) && sparse.why.starts_with('/'), "{}", sparse.why);
     drop(socket);
 }

@@ -103,7 +103,7 @@ pub struct EntryReport {
 pub fn inspect_desktop(file: &Path, question: DesktopQuestion<'_>) -> DesktopReport {
     let mut bytes = Vec::new();
     if let Err(reason) = read(file, &mut bytes) {
-        let why = format!("{} {reason}", file.display());
+        let why = format!("{}: {reason}", file.display());
         return blank(file, "reject", Some((reason.reason(), why)), &Diagnostics::default());
     }
     let location = file.to_str();
@@ -272,7 +272,7 @@ impl SkipReport {
     #[must_use]
     pub fn of(path: &Path, reason: &SkipReason) -> Self {
         let path = path.display().to_string();
-        Self { reason: reason.reason(), why: format!("{path} {reason}"), path }
+        Self { reason: reason.reason(), why: format!("{path}: {reason}"), path }
     }
 }
 
