@@ -6,6 +6,7 @@
 
 pub mod descriptor;
 pub mod desktop;
+pub mod detector;
 pub mod elf;
 pub mod manifest_file;
 pub mod predict;
@@ -14,6 +15,7 @@ pub mod report;
 pub mod script;
 pub mod toolkit;
 
+pub use detector::{CONFIDENCE_OF_CAPABILITIES, DesktopApp, DetectionCache, FoundApp, NativeDetector, Pass};
 pub use manifest_file::{JudgedManifest, ManifestQuestion, inspect_manifest, judge_manifest, load_manifest};
 pub use predict::predict;
 pub use program::{ProgramKind, ProgramReport, Programs, Root};

@@ -6,6 +6,7 @@
 mod command;
 mod entry;
 pub(crate) mod file;
+mod imported;
 pub mod report;
 pub mod root;
 
@@ -15,7 +16,7 @@ pub use report::{ProgramKind, ProgramReport};
 pub use root::{OpenError, Opened, Root};
 
 use crate::elf::Elf;
-use crate::script::{Language, Shebang, imports, modules, shell};
+use crate::script::{Language, Shebang, imports, shell};
 use crate::toolkit::beside::Beside;
 use crate::toolkit::{Toolkit, beside, curses, libraries, of_needed};
 use command::Target;
@@ -24,11 +25,8 @@ use file::{Head, read_elf};
 /// Most programs that start one another: a desktop entry's wrapper, its wrapper, the program, and one more.
 pub const MAX_CHAIN: usize = 4;
 
-/// Most files of a Python program that are read.
-const MAX_MODULE_FILES: usize = 24;
-
-/// Most names under which modules of a Python program are looked up: a name may stand in several folders.
-const MAX_MODULE_NAMES: usize = 256;
+/// Where the names that applications have on the bus are registered with their programs.
+const SERVICES: &str = "/usr/share/dbus-1/services";
 
 /// Where programs are looked up.
 #[derive(Debug)]
@@ -218,8 +216,12 @@ impl<'a> Programs<'a> {
         for command in commands {
             let length = trip.seen.len();
             let Some(started) = self.command(&command, place.parent(), trip) else { continue };
-            if started.kind == ProgramKind::Missing && started.toolkit.is_none() {
-                missing.get_or_insert(started);
+            let elsewhere = matches!(started.kind, ProgramKind::Missing | ProgramKind::Error);
+            if elsewhere && started.toolkit.is_none() {
+                // A bare name that is not there may be a word of the script's own, and is not worth a line.
+                if started.file.contains('/') {
+                    missing.get_or_insert(started);
+                }
                 trip.seen.truncate(length);
                 continue;
             }
@@ -270,6 +272,7 @@ impl<'a> Programs<'a> {
                 }
                 Some(report)
             }
+            Target::Service(name) => self.service(&name, trip),
             Target::Drawn(toolkit, by) => {
                 let mut report = match by.starts_with('-') {
                     true => ProgramReport::new(by.clone(), ProgramKind::Other),
@@ -282,40 +285,17 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// The toolkit that a script imports, itself or in the modules it is made of.
-    fn imported(&self, language: Language, text: &str, script: &Path) -> Option<(Toolkit, String)> {
-        if let Some((toolkit, line)) = imports::toolkit(language, text) {
-            return Some((toolkit, format!("says {line}")));
+    /// The program of an application that is started by its name on the bus.
+    fn service(&self, name: &str, trip: &mut Trip) -> Option<ProgramReport> {
+        let file = Path::new(SERVICES).join(format!("{name}.service"));
+        let text = file::text(&self.root.open(&file).ok()?).ok()?;
+        let command = text.lines().find_map(|line| line.strip_prefix("Exec="))?;
+        let words: shell::Command = command.split_whitespace().map(|word| Some(word.to_owned())).collect();
+        // A service that is started by its own name again would go round.
+        match command::target(&words) {
+            Target::Service(_) => None,
+            _ => self.command(&words, None, trip),
         }
-        if language != Language::Python {
-            return None;
-        }
-        let folders = modules::folders(script, text);
-        let mut names = modules::files(text, &folders, None);
-        let (mut read, mut at) = (0, 0);
-        while let Some(name) =
-            names.get(at).cloned().filter(|_| at < MAX_MODULE_NAMES && read < MAX_MODULE_FILES)
-        {
-            at += 1;
-            let Some((file, opened)) = self.module(&name) else { continue };
-            let Ok(text) = file::text(&opened) else { continue };
-            read += 1;
-            if let Some((toolkit, line)) = imports::toolkit(language, &text) {
-                return Some((toolkit, format!("{} says {line}", file.display())));
-            }
-            for more in modules::files(&text, &folders, file.parent()) {
-                if names.len() < MAX_MODULE_NAMES && !names.contains(&more) {
-                    names.push(more);
-                }
-            }
-        }
-        None
-    }
-
-    /// The file of a module: itself, or the first one of a package.
-    fn module(&self, name: &Path) -> Option<(PathBuf, Opened)> {
-        let files = [name.with_extension("py"), name.join("__init__.py")];
-        files.into_iter().find_map(|file| self.root.open(&file).ok().map(|opened| (file, opened)))
     }
 }
 

@@ -52,6 +52,8 @@ pub(super) enum Target {
     Module(String),
     /// Code on the command line.
     Code(String, Language),
+    /// An application by its name on the bus.
+    Service(String),
     /// A program whose interpreter alone tells the toolkit.
     Drawn(Toolkit, String),
     /// Nothing that can be known.
@@ -96,7 +98,13 @@ fn behind<'a>(words: &'a [Option<String>], valued: &[&str]) -> &'a [Option<Strin
 }
 
 fn program(first: &str, name: &str, rest: &[Option<String>]) -> Target {
-    if ELSEWHERE.contains(&name) {
+    if let ("gapplication", [Some(verb), Some(service), ..]) = (name, rest)
+        && verb == "launch"
+        && !service.contains('/')
+    {
+        return Target::Service(service.clone());
+    }
+    if name.is_empty() || ELSEWHERE.contains(&name) {
         return Target::Unknown;
     }
     if JAVA.contains(&name) {
@@ -171,6 +179,9 @@ mod tests {
             ("", Target::Unknown),
             ("env A=1", Target::Unknown),
             ("flatpak run org.example.Foo", Target::Unknown),
+            ("gapplication launch org.example.Foo", Target::Service("org.example.Foo".to_owned())),
+            ("gapplication launch ../x/y", Target::Unknown),
+            ("gapplication list-apps", Target::Unknown),
         ];
         for (line, want) in table {
             assert_eq!(of(line), want, "{line}");

@@ -4,11 +4,13 @@ use crate::script::Language;
 use crate::toolkit::Toolkit;
 
 /// Modules of Python that are a toolkit, or one of its bindings.
-const PYTHON: [(&str, Toolkit); 10] = [
+const PYTHON: [(&str, Toolkit); 11] = [
     ("PyQt6", Toolkit::Qt6),
     ("PySide6", Toolkit::Qt6),
     ("PyQt5", Toolkit::Qt5),
     ("PySide2", Toolkit::Qt5),
+    // Its own rule takes PyQt5 where nobody says otherwise.
+    ("qtpy", Toolkit::Qt5),
     ("pygtk", Toolkit::Gtk2),
     ("gtk", Toolkit::Gtk2),
     ("wx", Toolkit::Gtk3),
@@ -91,6 +93,15 @@ pub(crate) fn imported(line: &str) -> Vec<String> {
     modules
 }
 
+/// The package that a script of GNOME's JavaScript initialises.
+pub(crate) fn package(text: &str) -> Option<&str> {
+    let (_, call) = text.split_once("package.init(")?;
+    let (_, name) = call.split_once("name:")?;
+    let name = name.trim_start().trim_start_matches(['\'', '"']);
+    let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))?;
+    name.get(..end).filter(|name| !name.is_empty() && !name.starts_with('.'))
+}
+
 fn gjs(line: &str) -> Option<Toolkit> {
     let says = |word: &str| line.contains(word);
     if says("gi://Adw") || says("imports.gi.Adw") || says("gi://Gtk?version=4") {
@@ -170,6 +181,15 @@ mod tests {
         for (language, text, want) in table {
             assert_eq!(toolkit(language, text).map(|(toolkit, _)| toolkit), want, "{text}");
         }
+    }
+
+    #[test]
+    fn a_script_of_javascript_names_its_package() {
+        let text =
+            "#!/usr/bin/gjs\nimports.package.init({\n  name: \"org.example.Foo\",\n  prefix: \"/usr\"});";
+        assert_eq!(package(text), Some("org.example.Foo"));
+        assert_eq!(package("imports.package.init({ name: '../x' })"), None);
+        assert_eq!(package("imports.package.init({ name: '@NAME@' })"), None);
     }
 
     #[test]

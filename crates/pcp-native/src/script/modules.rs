@@ -9,6 +9,9 @@ const MAX_FOLDERS: usize = 8;
 /// Most modules that are taken from one file, in the order in which they stand there.
 const MAX_MODULES: usize = 24;
 
+/// Longest name of a package in bytes: longer ones are no names.
+const MAX_PACKAGE_BYTES: usize = 100;
+
 /// The folder in which Debian installs modules.
 const SYSTEM: &str = "/usr/lib/python3/dist-packages";
 
@@ -89,13 +92,17 @@ pub(crate) fn folders(script: &Path, text: &str) -> Vec<PathBuf> {
 }
 
 /// The files, without their ending, that may hold what `text` imports. `own` is the folder of a module's package, for
-/// imports that begin with a full stop; a script has none.
-pub(crate) fn files(text: &str, folders: &[PathBuf], own: Option<&Path>) -> Vec<PathBuf> {
+/// imports that begin with a full stop; a script has none. `holding` says which folders have a module of a name.
+pub(crate) fn files(
+    text: &str,
+    own: Option<&Path>,
+    holding: &mut impl FnMut(&str) -> Vec<PathBuf>,
+) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
-    let modules = text.lines().flat_map(|line| imported(line.trim()));
+    let imports = text.lines().flat_map(|line| imported(line.trim()));
     let first = |module: &str| module.split('.').next().unwrap_or_default().to_owned();
-    let modules = modules.filter(|module| STANDARD.binary_search(&first(module).as_str()).is_err());
-    for module in modules.take(MAX_MODULES) {
+    let imports = imports.filter(|module| STANDARD.binary_search(&first(module).as_str()).is_err());
+    for module in entry_point(text).into_iter().chain(imports).take(MAX_MODULES) {
         let dots = module.len() - module.trim_start_matches('.').len();
         let below = module.trim_matches('.').replace('.', "/");
         if below.is_empty() || below.contains(|c: char| !(c.is_alphanumeric() || c == '_' || c == '/')) {
@@ -104,7 +111,7 @@ pub(crate) fn files(text: &str, folders: &[PathBuf], own: Option<&Path>) -> Vec<
         let bases: Vec<PathBuf> = if dots > 0 {
             own.and_then(|own| own.ancestors().nth(dots - 1)).map(Path::to_owned).into_iter().collect()
         } else {
-            folders.to_vec()
+            holding(&first(&module))
         };
         for base in bases {
             // `from a import b`: b is a module of a, or a name in a.
@@ -118,6 +125,19 @@ pub(crate) fn files(text: &str, folders: &[PathBuf], own: Option<&Path>) -> Vec<
         }
     }
     files
+}
+
+/// The modules in which a program usually begins whose script was generated at installation: such a script names the
+/// package alone, and the rest stands in a file whose name depends on the version of Python.
+fn entry_point(text: &str) -> Vec<String> {
+    let package = text.split_once("__requires__ = '").and_then(|(_, rest)| rest.split_once("=="));
+    let Some((package, _)) = package.filter(|(name, _)| !name.is_empty() && name.len() < MAX_PACKAGE_BYTES)
+    else {
+        return Vec::new();
+    };
+    let package = package.replace('-', "_");
+    let usual = ["main", "__main__", "app", "gui", "ui", package.as_str()];
+    usual.iter().map(|module| format!("{package}.{module}")).collect()
 }
 
 #[cfg(test)]
@@ -134,19 +154,33 @@ mod tests {
         let text =
             "import sys\nsys.path.insert(1, '/usr/share/mail')\nfrom mail.window import Window\nimport os\n";
         let folders = folders(Path::new("/usr/bin/mail"), text);
-        let files = files(text, &folders, None);
-        assert_eq!(folders.last().unwrap(), Path::new(SYSTEM));
-        assert!(files.contains(&PathBuf::from("/usr/share/mail/mail/window")), "{files:?}");
-        assert!(files.iter().all(|file| !file.ends_with("os")), "{files:?}");
+        assert_eq!(folders, ["/usr/bin", "/usr/share/mail", SYSTEM].map(PathBuf::from));
+        let mut asked = Vec::new();
+        let files = files(text, None, &mut |top: &str| {
+            asked.push(top.to_owned());
+            vec![folders[1].clone()]
+        });
+        assert_eq!(
+            files,
+            ["mail/window/Window", "mail/window"].map(|file| Path::new("/usr/share/mail").join(file))
+        );
+        assert_eq!(asked, ["mail"], "what comes with Python is not looked for");
     }
 
     #[test]
     fn imports_that_begin_with_a_full_stop_belong_to_the_package() {
         let own = Path::new("/lib/a/b");
-        let files = files("from .c import d\nfrom .. import e\n", &[PathBuf::from("/elsewhere")], Some(own));
+        let files = files("from .c import d\nfrom .. import e\n", Some(own), &mut |_: &str| unreachable!());
         for file in ["/lib/a/b/c/d", "/lib/a/b/c", "/lib/a/e"] {
             assert!(files.contains(&PathBuf::from(file)), "{file}: {files:?}");
         }
-        assert!(files.iter().all(|file| !file.starts_with("/elsewhere")), "{files:?}");
+    }
+
+    #[test]
+    fn a_generated_script_names_its_package_alone() {
+        let text = "__requires__ = 'my-mail==1.0'\nimport re\nsys.exit(load_entry_point('my-mail==1.0', 'x', 'y')())\n";
+        let files = files(text, None, &mut |_: &str| vec![PathBuf::from("/m")]);
+        assert!(files.contains(&PathBuf::from("/m/my_mail/main")), "{files:?}");
+        assert!(files.contains(&PathBuf::from("/m/my_mail/my_mail")), "{files:?}");
     }
 }

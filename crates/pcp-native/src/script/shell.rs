@@ -147,7 +147,7 @@ impl Reading {
     fn token(&mut self, token: Token) {
         match token {
             Token::Word(word) if word.vanishes && !word.passes => {}
-            Token::Word(word) if self.words.len() < MAX_WORDS => self.words.push(word),
+            Token::Word(word) if self.words.len() < MAX_WORDS => self.push(word),
             Token::Word(word) => {
                 // Only whether the arguments are handed on still matters.
                 if let Some(last) = self.words.last_mut() {
@@ -171,6 +171,18 @@ impl Reading {
             }
             // The pattern of a case.
             Token::Close => self.words.clear(),
+        }
+    }
+
+    fn push(&mut self, word: Word) {
+        match word.value.as_deref().filter(|value| word.splits && value.contains(' ')) {
+            Some(value) => {
+                let room = MAX_WORDS - self.words.len();
+                let part = |part: &str| Word { value: Some(part.to_owned()), ..word.clone() };
+                let parts: Vec<Word> = value.split_whitespace().map(part).take(room).collect();
+                self.words.extend(parts);
+            }
+            None => self.words.push(word),
         }
     }
 
@@ -281,6 +293,9 @@ mod tests {
             ("start() {\n exec /a \"$@\"\n}\nstart \"$@\"", "/a"),
             ("case $1 in\n start) exec /a \"$@\" ;;\n *) echo no;;\nesac", "/a"),
             ("foo --x \\\n  \"$@\" &", "foo --x"),
+            ("JAVA=`which java`\n\"$JAVA\" -cp /x Main \"$@\"", "java -cp /x Main"),
+            ("CMD=\"/usr/lib/foo $*\"\n$CMD", "/usr/lib/foo"),
+            ("RUN='nice -n 5'\nexec $RUN /usr/lib/foo \"$@\"", "nice -n 5 /usr/lib/foo"),
             ("exec `uname`/foo \"$@\"", "?"),
             ("exec ~/foo \"$@\"", "?"),
             ("exec $HOME/foo", "?"),

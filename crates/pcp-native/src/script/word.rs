@@ -20,6 +20,8 @@ pub(super) struct Word {
     pub(super) assigns: Option<String>,
     /// Whether the shell drops the word: it is empty and not quoted.
     pub(super) vanishes: bool,
+    /// Whether the shell makes several words of it at blanks: it comes from a variable and is not quoted.
+    pub(super) splits: bool,
 }
 
 /// What a script consists of.
@@ -329,9 +331,9 @@ impl<'a> Lexer<'a> {
         match words.as_slice() {
             ["dirname", path] => Some(folder(path)),
             ["basename", path] => Some(super::base_name(path).to_owned()),
-            ["readlink", "-f" | "-e" | "-m", path] | ["realpath", path] | ["echo", path] => {
-                Some((*path).to_owned())
-            }
+            ["readlink", "-f" | "-e" | "-m", path]
+            | ["realpath" | "echo" | "which" | "type", path]
+            | ["command", "-v", path] => Some((*path).to_owned()),
             _ => None,
         }
     }
@@ -346,7 +348,8 @@ fn finish(making: Making, raw: &[u8]) -> Word {
     let skip = if is_assignment { name_bytes + 1 } else { 0 };
     let vanishes = !making.unknown && making.bytes.is_empty() && !making.quoted;
     let value = String::from_utf8_lossy(making.bytes.get(skip..).unwrap_or_default()).into_owned();
-    Word { value: (!making.unknown).then_some(value), passes: making.passes, assigns, vanishes }
+    let splits = !making.quoted && !is_assignment && raw.contains(&b'$');
+    Word { value: (!making.unknown).then_some(value), passes: making.passes, assigns, vanishes, splits }
 }
 
 pub(super) const fn is_name(byte: u8) -> bool {
