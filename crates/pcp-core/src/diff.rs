@@ -7,7 +7,7 @@ use std::vec::Vec;
 use crate::adapter::AdapterState;
 use crate::capability::CapabilityDescriptor;
 use crate::id::{AppId, CapabilityId};
-use crate::ports::AppEntry;
+use crate::ports::{AppEntry, DeclaredApp};
 use crate::words::words;
 
 words! {
@@ -43,6 +43,8 @@ words! {
         Signature = "signature",
         /// The parameters that may stand in a record in clear.
         ClearParameters = "clear_parameters",
+        /// The toolkit of the application's windows.
+        Toolkit = "toolkit",
         /// Why the application offers nothing.
         Problem = "problem",
     }
@@ -202,13 +204,26 @@ impl AppEntry {
     /// The fields in which `new` differs. Its capabilities are compared one by one, elsewhere.
     #[must_use]
     pub fn changes_to(&self, new: &Self) -> Vec<FieldChange> {
-        differing!(
+        let mut changes = differing!(
             self,
             new,
             method as Method,
             version as Version,
             signature as Signature,
             problem as Problem,
-        )
+        );
+        let (old, new) = (self.declared.as_deref(), new.declared.as_deref());
+        let facts: [(ChangedField, fn(&DeclaredApp) -> Arc<str>); 3] = [
+            (ChangedField::Name, |app| app.name.clone()),
+            (ChangedField::Category, |app| app.categories.join(";").into()),
+            (ChangedField::Toolkit, |app| app.toolkit.into()),
+        ];
+        for (field, fact) in facts {
+            let (old, new) = (old.map(fact), new.map(fact));
+            if old != new {
+                changes.push(FieldChange { field, old: FieldValue::from(&old), new: FieldValue::from(&new) });
+            }
+        }
+        changes
     }
 }

@@ -48,9 +48,9 @@ pub use permission::{
     Denial, PermissionEngine, PermissionQuestion, PermissionRule, PermissionStore, RuleEffect, Verdict,
 };
 pub use ports::{
-    AppEntry, AuditError, AuditLogger, CapabilityRegistry, ClaimState, Clock, DispatchFailure, Dispatcher,
-    Durability, EventBus, EventStream, Invocation, OperationClaims, PermissionChecker, RegistryError,
-    RegistryFilter, Reply, ReplyFailure, StoredEnd,
+    AppEntry, AuditError, AuditLogger, CapabilityRegistry, ClaimState, Clock, DeclaredApp, DispatchFailure,
+    Dispatcher, Durability, EventBus, EventStream, Invocation, OperationClaims, PermissionChecker,
+    RegistryError, RegistryFilter, Reply, ReplyFailure, StoredEnd,
 };
 pub use principal::{AuthPrincipal, InvocationContext, Modality, TrustLevel};
 pub use server::{BoxFuture, EventSink, InvalidParams, PcpServer};

@@ -40,8 +40,33 @@ pub struct AppEntry {
     pub signature: SignatureStatus,
     /// Why it offers nothing, where that is so.
     pub problem: Option<Arc<str>>,
+    /// What its desktop entry and its program say of it, where it has one.
+    pub declared: Option<Arc<DeclaredApp>>,
     /// The ids of its capabilities, sorted.
     pub capabilities: Arc<[CapabilityId]>,
+}
+
+/// What an application's own files say of it, read without running it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredApp {
+    /// What menus call it.
+    pub name: Arc<str>,
+    /// Its categories, in its own order.
+    pub categories: Box<[Arc<str>]>,
+    /// The toolkit of its windows as a word; `unknown` where nothing tells.
+    pub toolkit: &'static str,
+    /// What tells the toolkit, or why nothing does.
+    pub evidence: Option<Arc<str>>,
+    /// The program that it starts, at the end of all links.
+    pub program: Option<Arc<str>>,
+    /// The class of its windows.
+    pub window_class: Option<Arc<str>>,
+    /// Its desktop file.
+    pub file: Arc<str>,
+    /// How sure the detection is, in percent.
+    pub confidence_percent: u8,
+    /// Whether menus leave it out.
+    pub no_display: bool,
 }
 
 /// What a query asks for; an absent part matches everything.

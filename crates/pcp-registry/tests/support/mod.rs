@@ -48,6 +48,7 @@ pub(crate) fn entry(id: &str) -> AppEntry {
         method: DetectionMethod::Desktop,
         signature: SignatureStatus::Verified,
         problem: None,
+        declared: None,
         capabilities: [].into(),
     }
 }
