@@ -71,6 +71,9 @@ fn python(line: &str) -> Option<Toolkit> {
 
 /// The modules that a line of Python imports. `from a import b` names both `a.b` and, by it, `a`.
 pub(crate) fn imported(line: &str) -> Vec<String> {
+    if !line.starts_with("import ") && !line.starts_with("from ") {
+        return Vec::new();
+    }
     let code = line.split('#').next().unwrap_or_default();
     let names = |list: &str| -> Vec<String> {
         let list = list.trim_matches(|c: char| c == '(' || c == ')' || c == '\\' || c.is_whitespace());
@@ -114,6 +117,9 @@ fn gjs(line: &str) -> Option<Toolkit> {
 /// but signs between them, the version in quotes.
 fn versioned(line: &str) -> Option<Toolkit> {
     const MAX_SIGNS: usize = 8;
+    if !VERSIONS.iter().any(|(name, ..)| line.contains(name)) {
+        return None;
+    }
     let places = line.match_indices(['\'', '"', '.']).filter(|(at, _)| {
         // Only what stands in a call or a table of versions counts, not any text with a full stop before "Gtk".
         line.get(*at..).is_some_and(|rest| rest.len() > 4)

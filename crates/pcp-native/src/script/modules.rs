@@ -1,5 +1,6 @@
 //! The modules of its own that a Python program is made of: distributions install a script of three lines.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::script::imports::imported;
@@ -99,6 +100,7 @@ pub(crate) fn files(
     holding: &mut impl FnMut(&str) -> Vec<PathBuf>,
 ) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
+    let mut seen = HashSet::new();
     let imports = text.lines().flat_map(|line| imported(line.trim()));
     let first = |module: &str| module.split('.').next().unwrap_or_default().to_owned();
     let imports = imports.filter(|module| STANDARD.binary_search(&first(module).as_str()).is_err());
@@ -118,7 +120,7 @@ pub(crate) fn files(
             let whole = base.join(&below);
             let parent = whole.parent().filter(|parent| *parent != base).map(Path::to_owned);
             for file in [Some(whole), parent].into_iter().flatten() {
-                if !files.contains(&file) {
+                if seen.insert(file.clone()) {
                     files.push(file);
                 }
             }

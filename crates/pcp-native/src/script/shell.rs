@@ -207,6 +207,13 @@ impl Reading {
             return;
         }
         words.drain(..assignments);
+        if is(words.first(), &["for", "select", "read"]) {
+            // What these set comes from a list or from outside.
+            for name in words.into_iter().skip(1).filter_map(|word| word.value) {
+                self.variables.set(name, None);
+            }
+            return;
+        }
         if is(words.first(), &["cd"]) {
             self.folder =
                 words.into_iter().nth(1).and_then(|word| word.value).filter(|path| path.starts_with('/'));
@@ -296,6 +303,7 @@ mod tests {
             ("JAVA=`which java`\n\"$JAVA\" -cp /x Main \"$@\"", "java -cp /x Main"),
             ("CMD=\"/usr/lib/foo $*\"\n$CMD", "/usr/lib/foo"),
             ("RUN='nice -n 5'\nexec $RUN /usr/lib/foo \"$@\"", "nice -n 5 /usr/lib/foo"),
+            ("for J in /a /b; do test -x $J && break; done\nexec $J -jar x.jar \"$@\"", "? -jar x.jar"),
             ("exec `uname`/foo \"$@\"", "?"),
             ("exec ~/foo \"$@\"", "?"),
             ("exec $HOME/foo", "?"),
