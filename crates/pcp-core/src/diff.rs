@@ -212,18 +212,18 @@ impl AppEntry {
             signature as Signature,
             problem as Problem,
         );
-        let (old, new) = (self.declared.as_deref(), new.declared.as_deref());
-        let facts: [(ChangedField, fn(&DeclaredApp) -> Arc<str>); 3] = [
-            (ChangedField::Name, |app| app.name.clone()),
-            (ChangedField::Category, |app| app.categories.join(";").into()),
-            (ChangedField::Toolkit, |app| app.toolkit.into()),
-        ];
-        for (field, fact) in facts {
-            let (old, new) = (old.map(fact), new.map(fact));
+        let mut note = |field, old: Option<Arc<str>>, new: Option<Arc<str>>| {
             if old != new {
                 changes.push(FieldChange { field, old: FieldValue::from(&old), new: FieldValue::from(&new) });
             }
-        }
+        };
+        let (old, new) = (self.declared.as_deref(), new.declared.as_deref());
+        let name = |app: &DeclaredApp| app.name.clone();
+        let categories = |app: &DeclaredApp| app.categories.join(";").into();
+        let toolkit = |app: &DeclaredApp| app.toolkit.into();
+        note(ChangedField::Name, old.map(name), new.map(name));
+        note(ChangedField::Category, old.map(categories), new.map(categories));
+        note(ChangedField::Toolkit, old.map(toolkit), new.map(toolkit));
         changes
     }
 }

@@ -4,6 +4,7 @@
 //! descriptors. It starts nothing and asks no application; whether a key is trusted is `pcp-trust`'s word, and
 //! what is registered is the daemon's. Start with [`load_manifest`].
 
+pub mod adapter;
 pub mod descriptor;
 pub mod desktop;
 pub mod detector;
@@ -15,6 +16,7 @@ pub mod report;
 pub mod script;
 pub mod toolkit;
 
+pub use adapter::NativeAdapter;
 pub use detector::{CONFIDENCE_OF_CAPABILITIES, DesktopApp, DetectionCache, FoundApp, NativeDetector, Pass};
 pub use manifest_file::{JudgedManifest, ManifestQuestion, inspect_manifest, judge_manifest, load_manifest};
 pub use predict::predict;

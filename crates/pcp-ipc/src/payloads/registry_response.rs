@@ -1,7 +1,8 @@
 //! RegistryResponse: a page of rows of the registry. Daemon to client.
 
 use pcp_core::{
-    AppEntry, CapabilityDescriptor, DetectionMethod, Domain, SignatureStatus, StabilityLevel, Tier,
+    AppEntry, CapabilityDescriptor, DeclaredApp, DetectionMethod, Domain, SignatureStatus, StabilityLevel,
+    Tier,
 };
 use pcp_stream::{MAX_PAYLOAD_BYTES, StreamMessageType};
 use serde::{Deserialize, Serialize};
@@ -133,9 +134,58 @@ pub struct AppRow<'a> {
     /// Why it offers nothing, where that is so.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Text<'a>>,
+    /// What its desktop entry and its program say of it, where it has one.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<DeclaredRow<'a>>,
     /// The ids of its capabilities.
     #[serde(borrow)]
     pub capabilities: Vec<Text<'a>>,
+}
+
+/// What an application's own files say of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredRow<'a> {
+    /// What menus call it.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// Its categories.
+    #[serde(borrow)]
+    pub categories: Vec<Text<'a>>,
+    /// The toolkit of its windows; `unknown` where nothing tells.
+    #[serde(borrow)]
+    pub toolkit: Text<'a>,
+    /// What tells the toolkit, or why nothing does.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Text<'a>>,
+    /// The program that it starts.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Text<'a>>,
+    /// The class of its windows.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub window_class: Option<Text<'a>>,
+    /// Its desktop file.
+    #[serde(borrow)]
+    pub file: Text<'a>,
+    /// How sure the detection is, in percent.
+    pub confidence_percent: u8,
+    /// Whether menus leave it out.
+    pub no_display: bool,
+}
+
+impl<'a> From<&'a DeclaredApp> for DeclaredRow<'a> {
+    fn from(app: &'a DeclaredApp) -> Self {
+        Self {
+            name: (&*app.name).into(),
+            categories: app.categories.iter().map(|category| (&**category).into()).collect(),
+            toolkit: app.toolkit.into(),
+            evidence: app.evidence.as_deref().map(Text::from),
+            program: app.program.as_deref().map(Text::from),
+            window_class: app.window_class.as_deref().map(Text::from),
+            file: (&*app.file).into(),
+            confidence_percent: app.confidence_percent,
+            no_display: app.no_display,
+        }
+    }
 }
 
 impl<'a> From<&'a AppEntry> for AppRow<'a> {
@@ -146,6 +196,7 @@ impl<'a> From<&'a AppEntry> for AppRow<'a> {
             method: app.method,
             signature: app.signature,
             problem: app.problem.as_deref().map(Text::from),
+            declared: app.declared.as_deref().map(DeclaredRow::from),
             capabilities: app.capabilities.iter().map(|id| id.as_str().into()).collect(),
         }
     }
