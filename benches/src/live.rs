@@ -46,6 +46,7 @@ impl LiveDaemon {
         config.paths.principals = at("principals");
         config.paths.apps = at("apps");
         config.paths.trusted_keys = at("keys");
+        config.detection.data_dirs = vec![at("share")];
         config.identity.files_owner = uid;
         let live = Self { folder };
         let served = std::thread::spawn(move || {

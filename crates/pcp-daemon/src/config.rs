@@ -28,6 +28,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long each part of an intent may take.
     pub pipeline: Pipeline,
+    /// Where applications are looked for.
+    pub detection: Detection,
     /// What is logged.
     pub log: Log,
 }
@@ -147,6 +149,46 @@ impl From<&Pipeline> for PipelineConfig {
     }
 }
 
+/// Where applications are looked for, and how changes are noticed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Detection {
+    /// The data folders whose `applications` hold desktop entries, the most important one first.
+    pub data_dirs: Vec<PathBuf>,
+    /// The folders in which programs are looked up that an entry names without a path.
+    pub program_path: Vec<PathBuf>,
+    /// Milliseconds between two looks where folders cannot be watched.
+    pub scan_interval_ms: u64,
+}
+
+impl Default for Detection {
+    fn default() -> Self {
+        let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect();
+        Self {
+            data_dirs: paths(&[
+                "/usr/local/share",
+                "/usr/share",
+                "/var/lib/flatpak/exports/share",
+                "/var/lib/snapd/desktop",
+            ]),
+            program_path: paths(&[
+                "/usr/local/bin",
+                "/usr/bin",
+                "/bin",
+                "/usr/local/sbin",
+                "/usr/sbin",
+                "/sbin",
+                "/usr/local/games",
+                "/usr/games",
+            ]),
+            scan_interval_ms: 30_000,
+        }
+    }
+}
+
+/// Most folders of `detection.data_dirs` and `detection.program_path`: each costs every scan.
+pub const MAX_DETECTION_FOLDERS: usize = 64;
+
 /// What is logged, to standard error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -176,7 +218,7 @@ pub enum Level {
 }
 
 /// The widest range of a limit or time; what is outside is a typing error.
-const RANGES: [(&str, u64, u64); 10] = [
+const RANGES: [(&str, u64, u64); 11] = [
     ("limits.requests_per_second", 1, 1_000_000),
     ("limits.uid_requests_per_second", 1, 10_000_000),
     ("limits.connections_per_uid", 1, 65_536),
@@ -187,6 +229,7 @@ const RANGES: [(&str, u64, u64); 10] = [
     ("pipeline.system_ms", 1, 600_000),
     ("pipeline.execute_ms", 1, 600_000),
     ("pipeline.validate_ms", 1, 60_000),
+    ("detection.scan_interval_ms", 1_000, 86_400_000),
 ];
 
 impl Config {
@@ -244,6 +287,21 @@ impl Config {
                 return Err(format!("{key} is {path:?}; an absolute path is needed"));
             }
         }
+        let folders = [
+            ("detection.data_dirs", &self.detection.data_dirs),
+            ("detection.program_path", &self.detection.program_path),
+        ];
+        for (key, list) in folders {
+            if let Some(path) = list.iter().find(|path| !path.is_absolute()) {
+                return Err(format!("{key} names {path:?}; absolute paths are needed"));
+            }
+            if list.len() > MAX_DETECTION_FOLDERS {
+                return Err(format!(
+                    "{key} names {} folders, the limit is {MAX_DETECTION_FOLDERS}",
+                    list.len()
+                ));
+            }
+        }
         let (limits, pipeline) = (&self.limits, &self.pipeline);
         let values = [
             u64::from(limits.requests_per_second),
@@ -256,6 +314,7 @@ impl Config {
             pipeline.system_ms,
             pipeline.execute_ms.unwrap_or(1),
             pipeline.validate_ms,
+            self.detection.scan_interval_ms,
         ];
         for ((key, least, most), value) in RANGES.into_iter().zip(values) {
             if !(least..=most).contains(&value) {
@@ -325,6 +384,12 @@ mod tests {
             ),
             ("[paths]\nstate = \"here\"\n", None, "paths.state is \"here\"; an absolute path is needed"),
             ("[pipeline]\napp_ms = 999999999\n", None, "pipeline.app_ms is 999999999"),
+            (
+                "[detection]\ndata_dirs = [\"share\"]\n",
+                None,
+                "detection.data_dirs names \"share\"; absolute paths",
+            ),
+            ("[detection]\nscan_interval_ms = 1\n", None, "detection.scan_interval_ms is 1"),
             ("[log]\nlevel = \"loud\"\n", Some(2), "loud"),
             ("[nothing]\n", Some(1), "nothing"),
             ("limits = \n", Some(1), ""),

@@ -10,15 +10,18 @@ use nix::unistd::Group;
 use pcp_core::{AppId, Clock, PermissionEngine, PermissionStore};
 use pcp_durable::AuditLog;
 use pcp_execution::{ExecutionPipeline, Ports};
+use pcp_push::PushEventBus;
 use pcp_registry::InMemoryRegistry;
 use pcp_stream::{Connection, PeerIdentity, SocketAccess, StreamServer};
-use pcp_trust::{Keyring, PrincipalTable};
+use pcp_trust::PrincipalTable;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tracing::{info, warn};
 
+use crate::adapters::{self, Adapters};
 use crate::config::Config;
-use crate::detection::register_apps;
+use crate::detection::{self, Detection, LastReport, Passed};
 use crate::dispatch::SocketDispatcher;
 use crate::error::Error;
 use crate::ipc::{Admission, serve};
@@ -33,9 +36,17 @@ pub struct Core {
     /// The configuration.
     pub config: Config,
     /// Who may ask, and which applications there are.
-    pub table: PrincipalTable,
+    pub table: Arc<PrincipalTable>,
     /// What can be done.
     pub registry: Arc<InMemoryRegistry>,
+    /// Who hears of what happens.
+    pub bus: PushEventBus,
+    /// How the adapters are.
+    pub adapters: RefCell<Adapters>,
+    /// What detection found last.
+    pub detected: Rc<LastReport>,
+    /// Where a look at an application is asked for.
+    pub detect: mpsc::Sender<detection::Request>,
     /// The trails.
     pub audit: Arc<AuditLog>,
     /// What is allowed; the pipeline decides by the same engine.
@@ -72,6 +83,9 @@ impl Core {
 pub struct Daemon {
     core: Rc<Core>,
     server: StreamServer,
+    detection: Detection,
+    first: Passed,
+    requests: mpsc::Receiver<detection::Request>,
 }
 
 impl Daemon {
@@ -81,20 +95,27 @@ impl Daemon {
     /// # Errors
     /// [`Error`] names the part.
     pub fn assemble(config: Config, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let table =
-            PrincipalTable::load(&config.paths.principals, &config.paths.apps, config.identity.files_owner);
+        let (principals, apps) = (&config.paths.principals, &config.paths.apps);
+        let table = Arc::new(PrincipalTable::load(principals, apps, config.identity.files_owner));
         for problem in table.problems() {
             warn!(%problem, "a principal file does not count");
         }
         let audit = open_audit(&config, &*clock)?;
         info!("1 registry");
         let registry = Arc::new(InMemoryRegistry::new());
+        info!("2 adapter manager");
+        let mut adapters = Adapters::new(clock.clone());
+        info!("3 push bus");
+        let bus = PushEventBus::new();
         info!("4 native");
-        let keyring = Keyring::new(&config.paths.trusted_keys, config.identity.files_owner);
+        adapters.start(&config, &bus);
         info!("7 detection pipeline");
-        let apps = register_apps(&table, &keyring, config.identity.files_owner, &registry);
-        let (capabilities, _) = registry.len();
-        info!(applications = apps.len(), capabilities, "applications registered");
+        let mut detection = Detection::new(&config, table.clone(), registry.clone(), bus.clone());
+        let first = detection.pass();
+        detection::log_first(&first);
+        let detected = Rc::new(LastReport::default());
+        detected.set(first.report.clone());
+        let (detect, requests) = mpsc::channel(detection::MAX_WAITING_REQUESTS);
         info!("9 ipc handler and dispatcher");
         let dispatcher = SocketDispatcher::new(&table, &config.paths.sockets);
         let permissions = Arc::new(PermissionEngine::new(PermissionStore::with_defaults()));
@@ -111,10 +132,15 @@ impl Daemon {
         let server = StreamServer::bind(&config.paths.socket(), access)?;
         info!(socket = %server.path().display(), "10 bound");
         let peers_are_pinned = peers_are_pinned();
+        let adapters = RefCell::new(adapters);
         let core = Core {
             config,
             table,
             registry,
+            bus,
+            adapters,
+            detected,
+            detect,
             audit,
             permissions,
             pipeline,
@@ -122,7 +148,7 @@ impl Daemon {
             clock,
             peers_are_pinned,
         };
-        Ok(Self { core: Rc::new(core), server })
+        Ok(Self { core: Rc::new(core), server, detection, first, requests })
     }
 
     /// Serves until SIGTERM, SIGINT or SIGHUP, then lets open connections finish and flushes the trails.
@@ -130,13 +156,16 @@ impl Daemon {
     /// # Errors
     /// [`Error`] when signals cannot be taken or the trails cannot be flushed.
     pub async fn run(self) -> Result<(), Error> {
-        let Self { core, server } = self;
+        let Self { core, server, detection, first, requests } = self;
         let system = |what| move |error| Error::System { what, error };
         let mut terminate = signal(SignalKind::terminate()).map_err(system("take SIGTERM"))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("take SIGINT"))?;
         // A terminal that goes away, or a habit of other daemons: this one reads its files at start only.
         let mut hangup = signal(SignalKind::hangup()).map_err(system("take SIGHUP"))?;
         let sessions = LocalSet::new();
+        let interval = Duration::from_millis(core.config.detection.scan_interval_ms);
+        sessions.spawn_local(detection::keep_up(detection, first, core.detected.clone(), requests, interval));
+        sessions.spawn_local(adapters::keep_watch(core.clone()));
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
         info!("11 serving");
         let reason = sessions
@@ -156,6 +185,7 @@ impl Daemon {
         drop(server);
         let _ = tokio::time::timeout(GRACE, idle(&sessions, &core)).await;
         drop(sessions);
+        core.adapters.borrow_mut().shutdown();
         core.audit
             .flush()
             .map_err(|error| Error::Audit { path: core.config.paths.audit(), why: error.to_string() })?;

@@ -1,9 +1,14 @@
 //! What the daemon knows of its own health, as checks with a next step each.
 
-use pcp_core::{CapabilityRegistry, DetectionMethod, Trail};
+use pcp_core::{AdapterState, CapabilityRegistry, DetectionMethod, Trail};
+use pcp_registry::AdapterRow;
 use serde_json::{Value, json};
 
 use crate::daemon::Core;
+use crate::detection::{Mode, Report};
+
+/// Files that were left out and are named one by one; the rest is counted.
+const MAX_SKIPS_TOLD: usize = 20;
 
 /// One check of the report.
 fn check(name: &str, state: &str, detail: impl Into<String>, fix: Option<&str>) -> Value {
@@ -21,7 +26,9 @@ pub(crate) fn report(core: &Core) -> Value {
         checks.push(check("principals", "ok", format!("{principals} principals, {apps} applications"), None));
     }
     checks.extend(applications(core));
-    checks.extend(DetectionMethod::ALL.iter().map(|method| adapter(*method)));
+    checks.extend(detection(&core.detected.get()));
+    let rows = core.adapters.borrow().rows();
+    checks.extend(DetectionMethod::ALL.iter().map(|method| adapter(*method, &rows)));
     json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks })
 }
 
@@ -61,7 +68,9 @@ fn pins(core: &Core) -> Value {
 
 fn applications(core: &Core) -> Vec<Value> {
     let apps = core.registry.apps();
+    // What was only predicted from files is not expected to run.
     apps.iter()
+        .filter(|app| core.table.app(&app.id).is_some())
         .map(|app| {
             let name = format!("application {}", app.id);
             match &app.problem {
@@ -76,13 +85,54 @@ fn applications(core: &Core) -> Vec<Value> {
         .collect()
 }
 
+/// How changes are noticed, and what was left out.
+fn detection(report: &Report) -> Vec<Value> {
+    const NAME: &str = "detection";
+    let found = format!(
+        "{} applications, {} capabilities from {} desktop files in {} \u{b5}s",
+        report.apps, report.capabilities, report.files, report.duration_us
+    );
+    let mode = match &report.mode {
+        Mode::Starting => check(NAME, "ok", found, None),
+        Mode::Watching { folders } => {
+            check(NAME, "ok", format!("{found}; {folders} folders are watched"), None)
+        }
+        Mode::Polling { interval_ms, why } => {
+            let detail = format!("{found}; looked through every {interval_ms} ms, for {why}");
+            check(NAME, "warning", detail, Some("raise fs.inotify.max_user_watches and restart the daemon"))
+        }
+    };
+    let kept = report.skipped.kept();
+    let skips = kept.iter().take(MAX_SKIPS_TOLD).map(|skip| {
+        let detail = format!("{} was left out: it {}", skip.path.display(), skip.reason);
+        check(NAME, "warning", detail, Some("`pcp-cli inspect desktop FILE` says what PCP reads in it"))
+    });
+    let more = kept.len().saturating_sub(MAX_SKIPS_TOLD) + report.skipped.left_off();
+    let rest = (more > 0).then(|| check(NAME, "warning", format!("{more} more files were left out"), None));
+    [mode].into_iter().chain(skips).chain(rest).collect()
+}
+
 /// The four methods with their tiers; those that this build has no adapter for say so.
-fn adapter(method: DetectionMethod) -> Value {
+fn adapter(method: DetectionMethod, rows: &[AdapterRow]) -> Value {
     let name = format!("{method} (tier {})", method.tier());
-    match method {
-        DetectionMethod::Desktop => check(&name, "ok", "signed manifests of apps.d", None),
-        DetectionMethod::Atspi2 => check(&name, "absent", "atspi2: not built", None),
-        DetectionMethod::Wine => check(&name, "absent", "wine: not built", None),
-        DetectionMethod::Simulated => check(&name, "absent", "simulated: not built", None),
+    let Some(row) = rows.iter().find(|row| row.method == method) else {
+        let detail = match method {
+            DetectionMethod::Desktop => "native: not working; the log says why",
+            DetectionMethod::Atspi2 => "atspi2: not built",
+            DetectionMethod::Wine => "wine: not built",
+            DetectionMethod::Simulated => "simulated: not built",
+        };
+        return check(&name, "absent", detail, None);
+    };
+    let detail = match &*row.reason {
+        "" => format!("{} {}, generation {}", row.name, row.state, row.generation),
+        reason => format!("{} {}, generation {}: {reason}", row.name, row.state, row.generation),
+    };
+    match row.state {
+        AdapterState::Ready | AdapterState::Initializing => check(&name, "ok", detail, None),
+        AdapterState::Degraded => check(&name, "warning", detail, Some("`pcp-cli adapters` says more")),
+        AdapterState::Failed | AdapterState::Shutdown => {
+            check(&name, "problem", detail, Some("it is tried again; `pcp-cli adapters` says when"))
+        }
     }
 }

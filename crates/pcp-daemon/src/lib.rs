@@ -3,6 +3,7 @@
 //! It holds no law (core does) and no order of an intent (`pcp-execution` does). Start with [`Daemon`]; the
 //! binary is one call of [`main`].
 
+pub mod adapters;
 pub mod clock;
 pub mod config;
 pub mod daemon;
@@ -23,6 +24,11 @@ pub use config::Config;
 pub use daemon::Daemon;
 pub use error::Error;
 use tracing::level_filters::LevelFilter;
+
+/// Threads on which files are looked through: one for passes, one to spare.
+const MAX_BLOCKING_THREADS: usize = 2;
+/// How long such a thread waits for more before it goes.
+const BLOCKING_THREAD_IDLE: std::time::Duration = std::time::Duration::from_secs(1);
 
 const HELP: &str = "portal-pcpd - the daemon of the Portal Capability Protocol
 
@@ -123,6 +129,9 @@ pub fn serve(config: Config) -> Result<(), Error> {
 pub fn serve_with(config: Config, clock: Arc<dyn pcp_core::Clock>) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .thread_name("pcpd-scan")
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .thread_keep_alive(BLOCKING_THREAD_IDLE)
         .build()
         .map_err(|error| Error::System { what: "start the runtime", error })?;
     runtime.block_on(async { Daemon::assemble(config, clock)?.run().await })

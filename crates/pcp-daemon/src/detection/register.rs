@@ -1,94 +1,140 @@
-//! `register_detection()`: verify the signature, then register the application with its capabilities.
+//! `register_detection()`: what was found becomes one change of the registry and the events that tell of it
+//!
 
-use pcp_core::{AppEntry, CapabilityRegistry, DetectionMethod, SignatureStatus};
-use pcp_execution::ParameterSchemas;
-use pcp_native::{JudgedManifest, load_manifest};
-use pcp_registry::InMemoryRegistry;
-use pcp_trust::{AppRegistration, Keyring, PrincipalTable};
+use std::path::Path;
+use std::sync::Arc;
+
+use pcp_core::{
+    AdapterState, AppEntry, AppId, CapabilityDiff, DeclaredApp, DetectionMethod, Event, SignatureStatus,
+};
+use pcp_native::predict::{predict, toolkit_word};
+use pcp_native::{DesktopApp, FoundApp};
+use pcp_registry::{Applied, Change, InMemoryRegistry};
 use tracing::{info, warn};
 
-/// What became of one application of `apps.d`.
+use super::detect::{Finding, choose};
+use super::manifests::Judged;
+
+/// Everything that files say of one application.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RegisteredApp {
-    /// Its id.
-    pub id: String,
-    /// How many capabilities were registered.
-    pub capabilities: usize,
-    /// Why there are none, where that is so.
-    pub problem: Option<String>,
+pub struct Sources {
+    /// Its manifest, where root registered it.
+    pub manifest: Option<Arc<Judged>>,
+    /// Its desktop entry, where it has one.
+    pub desktop: Option<(Arc<DesktopApp>, Arc<str>)>,
 }
 
-/// Registers every application of the table. One that is broken is registered without capabilities and with
-/// its problem, so that people see it; the others are not touched by it.
-pub fn register_apps(
-    table: &PrincipalTable,
-    keyring: &Keyring,
-    owner: u32,
-    registry: &InMemoryRegistry,
-) -> Vec<RegisteredApp> {
-    table.apps().map(|app| register_app(app, keyring, owner, registry)).collect()
-}
+impl Sources {
+    /// Adds what a desktop file says.
+    pub fn found(&mut self, found: &FoundApp) {
+        self.desktop = Some((found.app.clone(), shown(&found.file)));
+    }
 
-fn register_app(
-    app: &AppRegistration,
-    keyring: &Keyring,
-    owner: u32,
-    registry: &InMemoryRegistry,
-) -> RegisteredApp {
-    let mut judged = load_manifest(app, keyring, owner);
-    let status = judged.report.outcome.signature_status();
-    let version = judged.manifest.as_ref().map_or("", |checked| checked.manifest.version.as_str()).to_owned();
-    let capabilities = std::mem::take(&mut judged.capabilities);
-    let unusable = capabilities.iter().find_map(|capability| {
-        [("parameters", &capability.input_schema), ("returns", &capability.output_schema)]
-            .into_iter()
-            .find_map(|(member, schema)| {
-                let error = ParameterSchemas::check_schema(schema).err()?;
-                Some(format!("capability {}: {member}: {error}", capability.id))
-            })
-    });
-    let problem = unusable.or_else(|| problem_of(&judged, status));
-    let capabilities = if problem.is_some() { Vec::new() } else { capabilities };
-    let count = capabilities.len();
-    let mut entry = AppEntry {
-        id: app.app_id.clone(),
-        version: version.into(),
-        method: DetectionMethod::Desktop,
-        signature: status,
-        problem: problem.as_deref().map(Into::into),
-        capabilities: capabilities.iter().map(|capability| capability.id.clone()).collect(),
-    };
-    let id = app.app_id.to_string();
-    match registry.register_app(entry.clone(), capabilities) {
-        Ok(()) => {
-            match &problem {
-                None => info!(app = %id, capabilities = count, "application registered"),
-                Some(problem) => warn!(app = %id, %problem, "application offers nothing"),
+    /// Whether the other is the very same, so that nothing has to be registered again.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let manifest = match (&self.manifest, &other.manifest) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        manifest
+            && match (&self.desktop, &other.desktop) {
+                (Some((one, file)), Some((other, other_file))) => {
+                    Arc::ptr_eq(one, other) && file == other_file
+                }
+                (one, other) => one.is_none() && other.is_none(),
             }
-            RegisteredApp { id, capabilities: count, problem }
+    }
+
+    /// The application as the registry takes it. A signed manifest comes before a prediction; a manifest that does
+    /// not count leaves its problem, and what is predicted.
+    #[must_use]
+    pub fn change(&self, id: &AppId) -> Change {
+        let predicted = self.desktop.as_ref().map(|(app, _)| predict(id, &app.categories, app.toolkit));
+        let declared = self.manifest.as_ref().map(|judged| judged.capabilities.clone());
+        let mut offers = Vec::new();
+        if let (Some(declared), Some(judged)) = (declared, &self.manifest) {
+            let confidence = if judged.problem.is_none() { 1.0 } else { 0.0 };
+            offers.push((Finding { confidence, capabilities: declared.len() }, declared));
         }
-        Err(error) => {
-            warn!(app = %id, %error, "application refused by the registry");
-            let problem = Some(error.to_string());
-            entry.problem = problem.as_deref().map(Into::into);
-            entry.capabilities = [].into();
-            // A full or contested registry refuses the capabilities; the bare entry shows the problem.
-            let _ = registry.register_app(entry, Vec::new());
-            RegisteredApp { id, capabilities: 0, problem }
+        if let (Some(predicted), Some((app, _))) = (predicted, &self.desktop) {
+            offers.push((Finding { confidence: app.confidence(), capabilities: predicted.len() }, predicted));
         }
+        let findings: Vec<Finding> = offers.iter().map(|(finding, _)| *finding).collect();
+        let chosen = choose(&findings).capabilities;
+        let capabilities = chosen.map(|place| offers.swap_remove(place).1).unwrap_or_default();
+        let manifest = self.manifest.as_deref();
+        let entry = AppEntry {
+            id: id.clone(),
+            version: manifest.map_or_else(|| "".into(), |judged| judged.version.clone()),
+            method: DetectionMethod::Desktop,
+            signature: manifest.map_or(SignatureStatus::Unsigned, |judged| judged.signature),
+            problem: manifest.and_then(|judged| judged.problem.clone()),
+            declared: self.desktop.as_ref().map(|(app, file)| Arc::new(declared_of(app, file))),
+            capabilities: [].into(),
+        };
+        Change::App { entry, capabilities, adapter_state: AdapterState::Ready }
     }
 }
 
-fn problem_of(judged: &JudgedManifest, status: SignatureStatus) -> Option<String> {
-    let reason = judged.report.reason.unwrap_or("unknown");
-    match status {
-        SignatureStatus::Verified => None,
-        SignatureStatus::Unsigned => {
-            Some("its manifest is not signed; sign it with `pcp-cli manifest sign`".into())
-        }
-        SignatureStatus::Invalid => {
-            let why = judged.report.why.as_deref().unwrap_or("it cannot be read");
-            Some(format!("its manifest is refused ({reason}): {why}"))
-        }
+fn shown(path: &Path) -> Arc<str> {
+    path.to_string_lossy().into()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a confidence is 0.0 to 1.0")]
+fn declared_of(app: &DesktopApp, file: &Arc<str>) -> DeclaredApp {
+    DeclaredApp {
+        name: app.name.clone(),
+        categories: app.categories.clone(),
+        toolkit: toolkit_word(app.toolkit),
+        evidence: app.evidence.clone(),
+        program: app.program.clone(),
+        window_class: app.window_class.clone(),
+        file: file.clone(),
+        confidence_percent: (app.confidence() * 100.0).round() as u8,
+        no_display: app.no_display,
     }
+}
+
+/// Makes the changes. One that the registry refuses leaves the bare application with its problem, so that people see
+/// it; the others are not touched by it.
+pub fn register(registry: &InMemoryRegistry, changes: Vec<Change>) -> Applied {
+    let entries: Vec<Option<AppEntry>> = changes
+        .iter()
+        .map(|change| match change {
+            Change::App { entry, .. } => Some(entry.clone()),
+            _ => None,
+        })
+        .collect();
+    let mut applied = registry.apply(changes);
+    let mut bare = Vec::new();
+    for (place, error) in &applied.refused {
+        let Some(Some(entry)) = entries.get(*place) else { continue };
+        warn!(app = %entry.id, %error, "application refused by the registry");
+        let problem = Some(error.to_string().into());
+        let entry = AppEntry { problem, ..entry.clone() };
+        bare.push(Change::App { entry, capabilities: Vec::new(), adapter_state: AdapterState::Ready });
+    }
+    if !bare.is_empty() {
+        let second = registry.apply(bare);
+        applied.diffs.extend(second.diffs);
+        applied.generation = second.generation;
+    }
+    applied
+}
+
+/// What one diff has to tell, in order: that the application came, each new capability, the diff itself, that it went.
+pub fn events(diff: CapabilityDiff) -> impl Iterator<Item = Event> {
+    let app_id = diff.app_id.clone();
+    let came = diff.previous_state.is_none() && diff.new_state.is_some();
+    let went = diff.previous_state.is_some() && diff.new_state.is_none();
+    info!(app = %app_id, added = diff.added.len(), removed = diff.removed.len(), changed = diff.changed.len(), "detected");
+    let added = came.then(|| Event::AppAdded { app_id: app_id.clone(), method: DetectionMethod::Desktop });
+    let removed = went.then(|| Event::AppRemoved { app_id: app_id.clone() });
+    let new: Vec<Event> = diff
+        .added
+        .iter()
+        .map(|one| Event::CapabilityRegistered { id: one.id.clone(), app_id: app_id.clone() })
+        .collect();
+    added.into_iter().chain(new).chain([Event::CapabilityDiff(diff)]).chain(removed)
 }

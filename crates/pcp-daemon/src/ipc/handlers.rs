@@ -366,6 +366,7 @@ mod tests {
             method: DetectionMethod::Desktop,
             signature: pcp_core::SignatureStatus::Verified,
             problem: None,
+            declared: None,
             capabilities: ids.iter().map(|id| CapabilityId::parse(id).unwrap()).collect(),
         };
         let (hidden, mixed) = (app(&["system.x.get"]), app(&["app.org.x.get", "system.x.get"]));

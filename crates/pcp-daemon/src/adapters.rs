@@ -1,0 +1,114 @@
+//! The adapters that this daemon has, each on a thread of its own, watched for as long as it runs.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pcp_core::{AdapterState, Clock, DetectionMethod, Event};
+use pcp_native::NativeAdapter;
+use pcp_push::PushEventBus;
+use pcp_registry::{AdapterManager, AdapterRow, AdapterStateChanged, Seat};
+use tracing::{info, warn};
+
+use crate::config::Config;
+use crate::daemon::Core;
+
+/// What an adapter gets to be ready before the daemon goes on without it; it is tried again.
+const START_WAIT: Duration = Duration::from_millis(250);
+/// Between two looks at adapters that have been asked how they are.
+const LOOK: Duration = Duration::from_millis(500);
+/// Between two looks while the daemon waits for them to start.
+const START_LOOK: Duration = Duration::from_millis(1);
+
+/// The manager, and what it is known by.
+#[allow(missing_debug_implementations, reason = "the manager has none")]
+pub struct Adapters {
+    manager: AdapterManager,
+    /// Those that have worked: the others are not registered.
+    registered: BTreeSet<&'static str>,
+}
+
+impl std::fmt::Debug for Adapters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Adapters").field("registered", &self.registered).finish_non_exhaustive()
+    }
+}
+
+impl Adapters {
+    /// None yet.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { manager: AdapterManager::new(clock), registered: BTreeSet::new() }
+    }
+
+    /// Starts them, and waits a moment until they are ready; one that is not is warned of and tried again later.
+    pub fn start(&mut self, config: &Config, bus: &PushEventBus) {
+        let (dirs, path) = (config.detection.data_dirs.clone(), config.detection.program_path.clone());
+        let factory = Arc::new(move || Ok(Seat::parking(NativeAdapter::new(dirs.clone(), path.clone()))));
+        match self.manager.add("native", DetectionMethod::Desktop, factory) {
+            Ok(changes) => self.tell(changes, bus),
+            Err(error) => warn!(%error, "an adapter was not started"),
+        }
+        let began = Instant::now();
+        loop {
+            let changes = self.manager.tick();
+            self.tell(changes, bus);
+            let waiting = self.manager.rows().iter().any(|row| row.state == AdapterState::Initializing);
+            if !waiting || began.elapsed() >= START_WAIT {
+                break;
+            }
+            std::thread::sleep(START_LOOK);
+        }
+        for row in self.manager.rows().iter().filter(|row| !self.registered.contains(row.name)) {
+            let why = if row.reason.is_empty() { "it did not become ready in time" } else { &row.reason };
+            warn!(adapter = row.name, state = %row.state, %why, "an adapter is left out and tried again later");
+        }
+    }
+
+    /// Those that have worked at some time, in the order in which they are asked.
+    #[must_use]
+    pub fn rows(&self) -> Vec<AdapterRow> {
+        let rows = self.manager.rows().into_iter();
+        rows.filter(|row| self.registered.contains(row.name)).collect()
+    }
+
+    /// Lets them go.
+    pub fn shutdown(&mut self) {
+        drop(self.manager.shutdown());
+    }
+
+    fn tick(&mut self, bus: &PushEventBus) {
+        let changes = self.manager.tick();
+        self.tell(changes, bus);
+    }
+
+    fn tell(&mut self, changes: Vec<AdapterStateChanged>, bus: &PushEventBus) {
+        for change in changes {
+            info!(adapter = change.name, generation = change.generation, to = %change.to, reason = %change.reason, "adapter");
+            if change.to == AdapterState::Ready {
+                self.registered.insert(change.name);
+            }
+            bus.publish(Arc::new(Event::from(change)));
+        }
+    }
+
+    /// How long nothing is due.
+    fn idle(&self, now_us: u64) -> Duration {
+        if self.manager.rows().iter().any(|row| row.is_checked) {
+            return LOOK;
+        }
+        let due =
+            self.manager.next_due_us().map_or(LOOK, |due| Duration::from_micros(due.saturating_sub(now_us)));
+        due.max(LOOK)
+    }
+}
+
+/// Asks the adapters how they are, for as long as the daemon runs.
+pub async fn keep_watch(core: Rc<Core>) {
+    loop {
+        let idle = core.adapters.borrow().idle(core.now_us());
+        tokio::time::sleep(idle).await;
+        core.adapters.borrow_mut().tick(&core.bus);
+    }
+}
