@@ -179,12 +179,9 @@ fn device_with_three_trails() -> (Device, Vec<Line>) {
     for number in 0..4 {
         device.cli(&["exec", SET, &format!("value={number}")]).data();
     }
-    for id in [
-        "compositor.ghost.focus",
-        "compositor.ghost.move",
-        "system.ghost.get_value",
-        "system.ghost.set_value",
-    ] {
+    for id in
+        ["compositor.ghost.focus", "compositor.ghost.move", "system.ghost.edit", "system.ghost.set_value"]
+    {
         device.cli(&["exec", id]).refused(4, "target_not_found");
     }
     let lines = device.stop_and_read();

@@ -7,7 +7,10 @@
 mod audit;
 mod cli;
 mod config;
+mod desktop;
+mod detection;
 mod durability;
+mod elf;
 mod explain;
 mod manifests;
 mod notes;
@@ -18,3 +21,4 @@ mod support;
 mod tidy;
 mod walls;
 mod wire;
+mod wire_types;

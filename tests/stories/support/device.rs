@@ -30,6 +30,8 @@ pub(crate) const OWN_RATE: u32 = 100_000;
 pub(crate) struct Plan {
     /// Further tables of `pcpd.toml`.
     pub(crate) config: String,
+    /// Further lines of its table `[detection]`.
+    pub(crate) detection: String,
     /// Requests per second of the user who runs the test; `None`: what the daemon gives everybody.
     pub(crate) own_rate: Option<u32>,
     /// Whether the daemon runs under the user who runs the test.
@@ -40,7 +42,13 @@ pub(crate) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { config: String::new(), own_rate: Some(OWN_RATE), own_daemon: false, clients: true }
+        Self {
+            config: String::new(),
+            detection: String::new(),
+            own_rate: Some(OWN_RATE),
+            own_daemon: false,
+            clients: true,
+        }
     }
 }
 
@@ -134,6 +142,10 @@ impl Device {
         if plan.clients {
             text.push_str(&format!("clients_group = \"{}\"\n", self.uids.clients_group));
         }
+        // The applications of the machine that runs the test are not those of the device.
+        let (data, programs) = (path("share"), path("bin"));
+        text.push_str(&format!("\n[detection]\ndata_dirs = [{data:?}]\nprogram_path = [{programs:?}]\n"));
+        text.push_str(&plan.detection);
         text.push('\n');
         text + &plan.config
     }

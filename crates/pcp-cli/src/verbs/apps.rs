@@ -58,15 +58,18 @@ impl Show for Rows {
         let cells = |app: &AppRow<'_>| {
             vec![
                 Cell::new(&app.id),
-                Cell::new(&app.version),
-                Cell::new(app.method),
+                Cell::maybe((!app.version.is_empty()).then_some(&app.version)),
+                Cell::maybe(app.declared.as_ref().map(|declared| &declared.toolkit)),
                 Cell::word(app.signature),
                 Cell::new(app.capabilities.len()),
-                Cell::maybe(app.problem.as_ref()),
+                Cell::maybe(app.problem.as_ref().or(app.declared.as_ref().map(|declared| &declared.name))),
             ]
         };
         let rows: Vec<_> = apps.iter().map(cells).collect();
-        page.table(&["APPLICATION", "VERSION", "METHOD", "SIGNATURE", "CAPABILITIES", "PROBLEM"], &rows);
+        page.table(
+            &["APPLICATION", "VERSION", "TOOLKIT", "SIGNATURE", "CAPABILITIES", "NAME OR PROBLEM"],
+            &rows,
+        );
         page.gap();
         page.line(Tone::Faint, format_args!("{} applications listed.", rows.len()));
     }

@@ -91,7 +91,7 @@ fn apps_shows_signature_and_problem() {
     assert_eq!(code, 0);
     assert!(
         out.contains(
-            "org.example.bad  1        desktop  invalid    0             bad-signature\\nerror: x\n"
+            "org.example.bad  1        -        invalid    0             bad-signature\\nerror: x\n"
         ),
         "{out}"
     );

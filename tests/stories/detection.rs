@@ -1,0 +1,167 @@
+//! Applications known before they run: from files to the registry of the running daemon.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Device, Plan};
+
+/// Longest wait for what has to be seen within half a second on a quiet machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn device() -> Device {
+    let device = Device::new(&Plan::default());
+    fs::create_dir_all(device.path("share/applications")).unwrap();
+    fs::create_dir_all(device.path("bin")).unwrap();
+    program(&device, "mail", "3.0");
+    device
+}
+
+/// A program that draws its windows with a version of GTK, as its text says.
+fn program(device: &Device, name: &str, version: &str) {
+    let script = format!("#!/usr/bin/env python3\nimport gi\ngi.require_version(\"Gtk\", \"{version}\")\n");
+    let path = device.write(&format!("bin/{name}"), script);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Writes a desktop file as editors and package managers do: a new file takes the place of the old one.
+fn entry(device: &Device, id: &str, categories: &str) {
+    let text =
+        format!("[Desktop Entry]\nType=Application\nName=One\nExec=mail %U\nCategories={categories}\n");
+    let new = device.write("entry.new", text);
+    fs::rename(new, device.path(&format!("share/applications/{id}.desktop"))).unwrap();
+}
+
+fn apps(device: &Device) -> Vec<String> {
+    let apps = device.cli(&["apps"]).data();
+    apps.as_array().unwrap().iter().map(|app| app["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Asks until the answer is as expected.
+fn until<T: PartialEq + std::fmt::Debug>(wanted: &T, ask: impl Fn() -> T) {
+    let begun = Instant::now();
+    loop {
+        let found = ask();
+        if found == *wanted {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "still {found:?}, not {wanted:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn every_application_is_known_before_the_first_request_and_nothing_of_it_runs() {
+    let mut device = device();
+    for n in 0..300 {
+        entry(&device, &format!("org.example.app{n}"), "Network;Email;");
+    }
+    device.start();
+
+    assert_eq!(apps(&device).len(), 300);
+    let app = device.cli(&["apps"]).data()[0].clone();
+    assert_eq!(
+        (
+            &app["signature"],
+            &app["declared"]["name"],
+            &app["declared"]["toolkit"],
+            &app["declared"]["categories"]
+        ),
+        (&json!("unsigned"), &json!("One"), &json!("gtk3"), &json!(["Network", "Email"])),
+        "{app}"
+    );
+    for action in ["search", "compose", "send", "read"] {
+        let shown = device.cli(&["show", &format!("app.org.example.app7.{action}")]).data();
+        assert_eq!(
+            (&shown["stability"], &shown["executable"], &shown["signature"]),
+            (&json!("predicted"), &json!(false), &json!("unsigned")),
+            "{action}"
+        );
+    }
+    let refused = device.cli(&["exec", "app.org.example.app7.search"]).refused(5, "not_validated");
+    assert!(refused.contains("predicted"), "{refused}");
+}
+
+#[test]
+fn what_is_installed_changed_and_removed_while_the_daemon_runs_is_seen() {
+    let mut device = device();
+    device.start();
+    assert!(apps(&device).is_empty());
+
+    entry(&device, "org.example.mail", "Network;Email;");
+    until(&vec!["org.example.mail".to_owned()], || apps(&device));
+
+    let categories = || device.cli(&["apps"]).data()[0]["declared"]["categories"].clone();
+    entry(&device, "org.example.mail", "Office;Calendar;");
+    until(&json!(["Office", "Calendar"]), categories);
+
+    fs::remove_file(device.path("share/applications/org.example.mail.desktop")).unwrap();
+    until(&Vec::<String>::new(), || apps(&device));
+    device.cli(&["show", "app.org.example.mail.search"]).refused(4, "not_found");
+}
+
+#[test]
+fn a_folder_that_goes_and_comes_back_is_seen_again() {
+    let mut device = device();
+    entry(&device, "org.example.mail", "Email;");
+    device.start();
+    assert_eq!(apps(&device).len(), 1);
+
+    fs::remove_dir_all(device.path("share")).unwrap();
+    until(&Vec::<String>::new(), || apps(&device));
+
+    fs::create_dir_all(device.path("share/applications/kde")).unwrap();
+    entry(&device, "kde/mail", "Email;");
+    until(&vec!["kde-mail".to_owned()], || apps(&device));
+    entry(&device, "kde/text", "TextEditor;");
+    until(&vec!["kde-mail".to_owned(), "kde-text".to_owned()], || apps(&device));
+}
+
+#[test]
+fn hostile_files_cost_nothing_but_their_own_place_and_doctor_names_them() {
+    let mut device = device();
+    entry(&device, "org.example.mail", "Email;");
+    let folder = device.path("share/applications");
+    nix::unistd::mkfifo(&folder.join("pipe.desktop"), nix::sys::stat::Mode::from_bits_truncate(0o666))
+        .unwrap();
+    fs::File::create(folder.join("large.desktop")).unwrap().set_len(1 << 30).unwrap();
+    std::os::unix::fs::symlink(".", folder.join("around")).unwrap();
+    device.write("share/applications/broken.desktop", [0xff; 64]);
+
+    device.start();
+
+    assert_eq!(apps(&device), ["org.example.mail"]);
+    let doctor = device.cli(&["doctor"]).envelope();
+    let checks = doctor["data"]["checks"].as_array().unwrap();
+    let skipped: Vec<&str> = checks
+        .iter()
+        .filter(|check| check["name"] == "detection")
+        .map(|check| check["detail"].as_str().unwrap())
+        .collect();
+    for name in ["pipe.desktop", "large.desktop", "around", "broken.desktop"] {
+        assert!(skipped.iter().any(|detail| detail.contains(name)), "{name}: {skipped:?}");
+    }
+    assert_eq!(device.cli(&["ping"]).code, 0);
+}
+
+#[test]
+fn a_manifest_that_changes_is_judged_again_and_one_that_breaks_is_taken_back() {
+    let (device, fake, _app) = Device::with_fake(&Plan::default());
+    let ids = |device: &Device| {
+        let list = device.cli(&["list"]).data();
+        list.as_array().unwrap().len()
+    };
+    let before = ids(&device);
+    assert!(before > 0);
+    let whole = fs::read(&fake.manifest).unwrap();
+
+    fs::write(&fake.manifest, b"{}").unwrap();
+    until(&0, || ids(&device));
+    let app: Value = device.cli(&["apps"]).data()[0].clone();
+    assert!(app["problem"].as_str().is_some(), "{app}");
+
+    fs::write(&fake.manifest, whole).unwrap();
+    until(&before, || ids(&device));
+}
