@@ -8,7 +8,7 @@ use pcp_core::{AppEntry, CapabilityDescriptor, CapabilityId};
 
 use crate::batch::Draft;
 use crate::index::Index;
-use crate::snapshot::{Owner, Row, Snapshot, hash};
+use crate::snapshot::{Owner, Row, Snapshot};
 
 /// An owner of the old snapshot that the new one does not have; no row names it.
 const GONE: u32 = u32::MAX;
@@ -100,7 +100,7 @@ impl Draft<'_> {
         let capability = capability?;
         let owner = owners.binary_search_by(|owner| owner.id.cmp(&capability.app_id)).ok()?;
         Some(Row {
-            hash: hash(&self.base.hasher, &capability.id),
+            hash: self.base.hasher.of(capability.id.as_str()),
             owner: place(owner),
             domain: capability.domain,
             method: capability.method,

@@ -9,6 +9,7 @@ mod batch;
 mod build;
 mod diff_tracker;
 mod error;
+mod hash;
 mod index;
 mod intern;
 mod lifecycle;

@@ -1,10 +1,10 @@
 //! One state of the registry, whole and unchanging: what every reader looks at.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use pcp_core::{AdapterState, AppEntry, AppId, CapabilityDescriptor, CapabilityId, DetectionMethod, Domain};
 
+use crate::hash::KeyedHash;
 use crate::index::Index;
 
 /// A capability, with what a query asks for beside it: a scan follows no pointer for what does not fit.
@@ -42,18 +42,13 @@ pub struct HeldApp {
 #[derive(Debug, Default)]
 pub struct Snapshot {
     pub(crate) generation: u64,
-    pub(crate) hasher: RandomState,
+    pub(crate) hasher: KeyedHash,
     pub(crate) rows: Box<[Row]>,
     pub(crate) index: Index,
     /// Sorted by id.
     pub(crate) owners: Box<[Owner]>,
     /// Row numbers, grouped by owner, ascending within each.
     pub(crate) by_owner: Box<[u32]>,
-}
-
-/// The keyed hash of an id: what an application may choose freely must not slow the others' lookups down.
-pub(crate) fn hash(hasher: &RandomState, id: &CapabilityId) -> u32 {
-    u32::try_from(hasher.hash_one(id.as_str()) >> u32::BITS).unwrap_or_default()
 }
 
 impl Snapshot {
@@ -105,7 +100,7 @@ impl Snapshot {
 
     #[inline]
     pub(crate) fn row_of(&self, id: &CapabilityId) -> Option<(u32, &Row)> {
-        let hash = hash(&self.hasher, id);
+        let hash = self.hasher.of(id.as_str());
         let is_it = |number| self.row(number).is_some_and(|row| row.hash == hash && row.capability.id == *id);
         let number = self.index.find(hash, is_it)?;
         Some((number, self.row(number)?))
