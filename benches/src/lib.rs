@@ -3,6 +3,7 @@
 
 mod lifecycle;
 mod live;
+pub mod registry;
 mod wire;
 
 pub use lifecycle::Lifecycle;
