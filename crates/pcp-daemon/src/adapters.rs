@@ -9,6 +9,7 @@ use pcp_core::{AdapterState, Clock, DetectionMethod, Event};
 use pcp_native::NativeAdapter;
 use pcp_push::PushEventBus;
 use pcp_registry::{AdapterManager, AdapterRow, AdapterStateChanged, Seat};
+use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use crate::config::Config;
@@ -111,4 +112,22 @@ pub async fn keep_watch(core: Rc<Core>) {
         tokio::time::sleep(idle).await;
         core.adapters.borrow_mut().tick(&core.bus);
     }
+}
+
+/// The topic `adapters`: each with its state, which instance it is, and when a failed one is tried again.
+pub(crate) fn report(adapters: &Adapters, now_us: u64) -> Value {
+    let rows = adapters.rows().into_iter().map(|row| {
+        json!({
+            "name": row.name,
+            "method": row.method,
+            "tier": row.method.tier(),
+            "state": row.state,
+            "generation": row.generation,
+            "reason": (!row.reason.is_empty()).then_some(&*row.reason),
+            "abandoned": row.abandoned,
+            "held_back": row.is_held_back,
+            "retry_in_ms": row.retry_at_us.map(|at| at.saturating_sub(now_us) / 1000),
+        })
+    });
+    json!({ "adapters": rows.collect::<Vec<_>>() })
 }

@@ -1,6 +1,6 @@
 //! The daemon, from configuration to exit: the order of S0, step by step.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use nix::unistd::Group;
 use pcp_core::{AppId, Clock, PermissionEngine, PermissionStore};
 use pcp_durable::AuditLog;
 use pcp_execution::{ExecutionPipeline, Ports};
+use pcp_ipc::EventTexts;
 use pcp_push::PushEventBus;
 use pcp_registry::InMemoryRegistry;
 use pcp_stream::{Connection, PeerIdentity, SocketAccess, StreamServer};
@@ -41,6 +42,10 @@ pub struct Core {
     pub registry: Arc<InMemoryRegistry>,
     /// Who hears of what happens.
     pub bus: PushEventBus,
+    /// The texts of the last events, written once for all who hear of them.
+    pub event_texts: RefCell<EventTexts>,
+    /// Connections so far.
+    pub connections: Cell<u64>,
     /// How the adapters are.
     pub adapters: RefCell<Adapters>,
     /// What detection found last.
@@ -70,6 +75,12 @@ impl std::fmt::Debug for Core {
 impl Core {
     pub(crate) fn now_us(&self) -> u64 {
         self.clock.monotonic_us()
+    }
+
+    /// A number that no other connection has.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.connections.set(self.connections.get() + 1);
+        self.connections.get()
     }
 
     /// Whether the application's socket is there. Who listens is asked when something is sent.
@@ -138,6 +149,8 @@ impl Daemon {
             table,
             registry,
             bus,
+            event_texts: RefCell::default(),
+            connections: Cell::new(0),
             adapters,
             detected,
             detect,

@@ -1,7 +1,10 @@
 //! The daemon's side of a connection: who it is, how much it may ask, and what answers it.
 
+mod detect;
+mod events;
 pub mod handlers;
 pub mod limits;
+mod outlet;
 mod plan;
 pub mod session;
 

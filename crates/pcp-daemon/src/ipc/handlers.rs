@@ -16,14 +16,15 @@ use pcp_ipc::payloads::{
     RegistryRows, StateResponse,
 };
 use pcp_ipc::{Error as IpcError, Json, Payload, Request, Tag};
-use pcp_stream::{FrameWriteHalf, StreamMessageType};
+use pcp_stream::StreamMessageType;
 use pcp_trust::root_file::{FileRule, read_once};
 use serde_json::Value;
 
+use super::detect::detect;
+use super::outlet::Outlet;
 use super::plan::plan_json;
-use super::session::{answer_error, send};
 use crate::daemon::Core;
-use crate::{doctor, explain, policy};
+use crate::{adapters, doctor, explain, policy};
 
 /// A requester hears that its request was accepted when the end is not there by then: long enough that a read
 /// costs no second message, short enough that a person does not wonder.
@@ -37,7 +38,7 @@ pub(super) async fn execute(
     caller: &AuthPrincipal,
     request: &ExecuteRequest<'_>,
     scratch: &mut Scratch,
-    writer: &mut FrameWriteHalf,
+    outlet: &Outlet,
 ) -> Result<(), IpcError> {
     let asked = PipelineRequest {
         envelope: request.envelope(),
@@ -51,14 +52,14 @@ pub(super) async fn execute(
             Err(_) => {
                 let ack = ExecuteResponse::new(request.operation_id, 0, AckState::Accepted);
                 // A requester that is gone does not stop what is under way: its end is recorded all the same.
-                let told = send(writer, &ack).await;
+                let told = outlet.send(&ack).await;
                 let result = run.await;
                 told?;
                 result
             }
         }
     };
-    answer_execution(&asked.intent, &result, scratch, writer).await
+    answer_execution(&asked.intent, &result, scratch, outlet).await
 }
 
 /// Whether a new operation with the same action cannot double an effect. A read or a dry run had none; an id older
@@ -75,12 +76,12 @@ async fn answer_execution(
     intent: &Intent<'_>,
     result: &ExecutionResult,
     scratch: &Scratch,
-    writer: &mut FrameWriteHalf,
+    outlet: &Outlet,
 ) -> Result<(), IpcError> {
     let hash = result.audit_hash.map(hex);
     let plan = match result.plan.as_ref().map(|plan| plan_json(intent, plan)).transpose() {
         Ok(plan) => plan,
-        Err(error) => return answer_error(writer, &error).await,
+        Err(error) => return outlet.refuse(&error).await,
     };
     let data = scratch.data();
     let answer = OperationResult {
@@ -99,7 +100,7 @@ async fn answer_execution(
         plan: plan.as_deref().map(Json::from_checked),
         data_json: (!data.is_empty()).then(|| Json::from_checked(data)),
     };
-    send(writer, &answer).await
+    outlet.send(&answer).await
 }
 
 /// Answers everything that only reads.
@@ -107,34 +108,31 @@ pub(super) async fn answer(
     core: &Core,
     caller: &AuthPrincipal,
     request: &Request<'_>,
-    writer: &mut FrameWriteHalf,
+    outlet: &Outlet,
 ) -> Result<(), IpcError> {
     match request {
-        Request::Registry(query) => registry(core, caller, query, writer).await,
-        Request::Manifest(asked) => manifest(core, caller.domain, asked, writer).await,
-        Request::QueryState(asked) => state(core, caller, asked, writer).await,
+        Request::Registry(query) => registry(core, caller, query, outlet).await,
+        Request::Manifest(asked) => manifest(core, caller.domain, asked, outlet).await,
+        Request::QueryState(asked) => state(core, caller, asked, outlet).await,
         Request::Cancel(asked) => {
             let message = format!("operation {} is not under way on this connection", asked.operation_id);
-            answer_error(writer, &PcpError::new(ErrorCode::NotFound, message)).await
+            outlet.refuse(&PcpError::new(ErrorCode::NotFound, message)).await
         }
-        Request::Detect(_) => answer_unserved(StreamMessageType::DetectRequest, writer).await,
-        Request::Subscribe(_) => answer_unserved(StreamMessageType::SubscribeEvents, writer).await,
-        Request::Unsubscribe(_) => answer_unserved(StreamMessageType::UnsubscribeEvents, writer).await,
-        Request::Acknowledge(_) => answer_unserved(StreamMessageType::EventAck, writer).await,
-        Request::Decide(_) => answer_unserved(StreamMessageType::ConfirmationResponse, writer).await,
+        Request::Detect(asked) => detect(core, caller, asked, outlet).await,
+        // Only a confirmer's connection sends it, and there is none yet.
+        Request::Decide(_) => {
+            let message_type = StreamMessageType::ConfirmationResponse.name();
+            outlet.refuse(&IpcError::UnsupportedMessage { message_type }.to_pcp()).await
+        }
+        Request::Subscribe(_) | Request::Unsubscribe(_) | Request::Acknowledge(_) => {
+            let message = "this request is answered elsewhere";
+            outlet.refuse(&PcpError::new(ErrorCode::Internal, message)).await
+        }
         Request::Ping | Request::Execute(_) => {
             let message = "this request is answered elsewhere";
-            answer_error(writer, &PcpError::new(ErrorCode::Internal, message)).await
+            outlet.refuse(&PcpError::new(ErrorCode::Internal, message)).await
         }
     }
-}
-
-/// A request that is read and not served in this version.
-async fn answer_unserved(
-    message_type: StreamMessageType,
-    writer: &mut FrameWriteHalf,
-) -> Result<(), IpcError> {
-    answer_error(writer, &IpcError::UnsupportedMessage { message_type: message_type.name() }.to_pcp()).await
 }
 
 /// One page of rows. A caller sees what it may reach: what lies behind its wall is absent (RELIABILITY L10).
@@ -142,13 +140,13 @@ async fn registry(
     core: &Core,
     caller: &AuthPrincipal,
     query: &RegistryQuery<'_>,
-    writer: &mut FrameWriteHalf,
+    outlet: &Outlet,
 ) -> Result<(), IpcError> {
     if let Err(error) = check_query(query) {
-        return answer_error(writer, &error).await;
+        return outlet.refuse(&error).await;
     }
     let cursor = query.cursor.as_deref();
-    let queued = writer.queue(RegistryResponse::TYPE, |out| {
+    let queued = outlet.send_as(RegistryResponse::TYPE, |out| {
         let mut page = RegistryPage::begin(out, query.what);
         let next = match query.what {
             RegistryRows::Capabilities => capability_rows(core, caller.domain, query, cursor, &mut page)?,
@@ -156,10 +154,7 @@ async fn registry(
         };
         page.finish(next.as_deref())
     });
-    match queued {
-        Ok(()) => Ok(writer.flush().await?),
-        Err(error) => answer_error(writer, &error.to_pcp()).await,
-    }
+    queued.await
 }
 
 /// A glob is matched against every row on the decision thread, so its length is everybody's time (TH-06).
@@ -210,11 +205,11 @@ fn capability_rows(
 
 /// Whether an application is on the caller's side of the wall: one that offers nothing is on both, so that
 /// people see its problem.
-fn is_seen(app: &AppEntry, holds: Domain) -> bool {
+pub(super) fn is_seen(app: &AppEntry, holds: Domain) -> bool {
     app.capabilities.is_empty() || reached(app, holds).next().is_some()
 }
 
-fn reached(app: &AppEntry, holds: Domain) -> impl Iterator<Item = &CapabilityId> {
+pub(super) fn reached(app: &AppEntry, holds: Domain) -> impl Iterator<Item = &CapabilityId> {
     app.capabilities.iter().filter(move |id| holds.reaches(id.domain()))
 }
 
@@ -249,14 +244,14 @@ async fn manifest(
     core: &Core,
     holds: Domain,
     asked: &GetManifest<'_>,
-    writer: &mut FrameWriteHalf,
+    outlet: &Outlet,
 ) -> Result<(), IpcError> {
     match manifest_text(core, holds, asked) {
         Ok(text) => match Json::parse(&text) {
-            Ok(manifest) => send(writer, &ManifestResponse { tag: Tag, manifest }).await,
-            Err(error) => answer_error(writer, &error.to_pcp()).await,
+            Ok(manifest) => outlet.send(&ManifestResponse { tag: Tag, manifest }).await,
+            Err(error) => outlet.refuse(&error.to_pcp()).await,
         },
-        Err(error) => answer_error(writer, &error).await,
+        Err(error) => outlet.refuse(&error).await,
     }
 }
 
@@ -298,11 +293,11 @@ async fn state(
     core: &Core,
     caller: &AuthPrincipal,
     asked: &QueryState<'_>,
-    writer: &mut FrameWriteHalf,
+    outlet: &Outlet,
 ) -> Result<(), IpcError> {
     let data = match state_of(core, caller, asked) {
         Ok(data) => data,
-        Err(error) => return answer_error(writer, &error).await,
+        Err(error) => return outlet.refuse(&error).await,
     };
     let data = data.to_string();
     let topic = asked.topic.clone();
@@ -312,7 +307,7 @@ async fn state(
         state_source: StateSource::Rust,
         data_json: Json::from_checked(&data),
     };
-    send(writer, &answer).await
+    outlet.send(&answer).await
 }
 
 /// The closed list of read-only topics, each with whom it is for.
@@ -324,10 +319,11 @@ fn state_of(core: &Core, caller: &AuthPrincipal, asked: &QueryState<'_>) -> Resu
             ErrorCode::PermissionDenied,
             format!("the doctor's report needs the system domain; the caller holds {}", caller.domain),
         )),
+        "adapters" => Ok(adapters::report(&core.adapters.borrow(), core.now_us())),
         "explain" => explain::answer(core, caller, asked.arguments().as_str()),
         "policy" => policy::answer(core, caller, asked.arguments().as_str()),
         topic => {
-            let message = format!("no state topic {topic:?} (one of doctor, explain, policy)");
+            let message = format!("no state topic {topic:?} (one of adapters, doctor, explain, policy)");
             Err(PcpError::new(ErrorCode::NotFound, message))
         }
     }

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use pcp_core::{AuthPrincipal, ErrorCode, PcpError};
 use pcp_execution::Scratch;
-use pcp_ipc::payloads::ErrorResponse;
-use pcp_ipc::{Error as IpcError, Payload, Request};
-use pcp_stream::{
-    Connection, FrameReadHalf, FrameWriteHalf, PeerIdentity, ProtocolError, Role, StreamMessageType,
-};
+use pcp_ipc::{Error as IpcError, Request};
+use pcp_stream::{Connection, FrameReadHalf, PeerIdentity, Role, StreamMessageType};
 use tracing::debug;
 
+use super::events::Subscriptions;
 use super::handlers;
 use super::limits::TokenBucket;
+use super::outlet::Outlet;
 use crate::daemon::Core;
 
 /// Counts a connection out however its session ends.
@@ -30,21 +29,24 @@ impl Drop for Entered {
 
 /// Serves one connection until it ends. The peer is asked for once and then stays who it is.
 pub async fn serve(core: Rc<Core>, connection: Connection) {
-    let Connection { peer, mut reader, mut writer } = connection;
+    let Connection { peer, mut reader, writer } = connection;
+    let outlet = Rc::new(Outlet::new(writer));
     let uid = peer.uid;
     let caller = match admit(&core, uid, peer.pid) {
         Ok(caller) => caller,
         Err(error) => {
             debug!(uid, %error, "connection refused");
-            let _ = answer_error(&mut writer, &error).await;
+            let _ = outlet.refuse(&error).await;
             return;
         }
     };
     let entered = Entered { core, uid };
     let now = entered.core.now_us();
     let bucket = entered.core.admission.borrow().connection_bucket(caller.rate_per_second, now);
-    let mut session = Session { core: &entered.core, peer, caller, bucket, scratch: Scratch::default() };
-    if let Err(error) = session.run(&mut reader, &mut writer).await {
+    let subscriptions = Subscriptions::new(entered.core.clone(), outlet.clone(), uid);
+    let scratch = Scratch::default();
+    let mut session = Session { core: &entered.core, peer, caller, bucket, scratch, subscriptions };
+    if let Err(error) = session.run(&mut reader, &outlet).await {
         debug!(uid, %error, "connection ended");
     }
 }
@@ -67,18 +69,26 @@ struct Session<'c> {
     caller: AuthPrincipal,
     bucket: TokenBucket,
     scratch: Scratch,
+    subscriptions: Subscriptions,
 }
 
 impl Session<'_> {
-    async fn run(&mut self, reader: &mut FrameReadHalf, writer: &mut FrameWriteHalf) -> Result<(), IpcError> {
+    async fn run(&mut self, reader: &mut FrameReadHalf, outlet: &Outlet) -> Result<(), IpcError> {
         let idle = Duration::from_millis(self.core.config.limits.idle_ms);
         loop {
-            let frame = match tokio::time::timeout(idle, reader.next()).await {
-                Err(_) | Ok(Ok(None)) => return Ok(()),
-                Ok(Ok(Some(frame))) => frame,
-                Ok(Err(error)) => {
+            let next = tokio::select! {
+                biased;
+                next = reader.next() => next,
+                // Who waits for events may be silent.
+                () = tokio::time::sleep(idle), if self.subscriptions.is_empty() => return Ok(()),
+                () = self.subscriptions.broken() => return Ok(()),
+            };
+            let frame = match next {
+                Ok(None) => return Ok(()),
+                Ok(Some(frame)) => frame,
+                Err(error) => {
                     let error = IpcError::Protocol(error);
-                    let answered = answer_error(writer, &error.to_pcp()).await;
+                    let answered = outlet.refuse(&error.to_pcp()).await;
                     if error.ends_stream() {
                         return Err(error);
                     }
@@ -87,23 +97,25 @@ impl Session<'_> {
                 }
             };
             if !self.has_token() {
-                answer_error(writer, &rate_limited(self.core, &self.caller)).await?;
+                outlet.refuse(&rate_limited(self.core, &self.caller)).await?;
                 continue;
             }
             match Request::read(frame, Role::Client) {
                 Ok(Request::Ping) => {
-                    writer.queue(StreamMessageType::Pong, |_| Ok::<(), ProtocolError>(()))?;
-                    writer.flush().await?;
+                    outlet.send_empty(StreamMessageType::Pong).await?;
                 }
                 Ok(Request::Execute(_)) if !self.peer.is_alive() => {
                     // What it left its connection to has another identity, and that one was never established.
-                    return answer_error(writer, &peer_is_gone(&self.peer)).await;
+                    return outlet.refuse(&peer_is_gone(&self.peer)).await;
                 }
                 Ok(Request::Execute(request)) => {
-                    handlers::execute(self.core, &self.caller, &request, &mut self.scratch, writer).await?;
+                    handlers::execute(self.core, &self.caller, &request, &mut self.scratch, outlet).await?;
                 }
-                Ok(request) => handlers::answer(self.core, &self.caller, &request, writer).await?,
-                Err(error) => answer_error(writer, &error.to_pcp()).await?,
+                Ok(Request::Subscribe(asked)) => self.subscriptions.subscribe(&self.caller, &asked).await?,
+                Ok(Request::Unsubscribe(asked)) => self.subscriptions.unsubscribe(&asked).await?,
+                Ok(Request::Acknowledge(asked)) => self.subscriptions.acknowledge(&asked).await?,
+                Ok(request) => handlers::answer(self.core, &self.caller, &request, outlet).await?,
+                Err(error) => outlet.refuse(&error.to_pcp()).await?,
             }
         }
     }
@@ -129,18 +141,4 @@ fn rate_limited(core: &Core, caller: &AuthPrincipal) -> PcpError {
         limits.uid_requests_per_second, caller.uid
     );
     PcpError::new(ErrorCode::RateLimited, message).hint("the connection stays open; ask again in a moment")
-}
-
-/// Answers with an error: nothing was done.
-pub(super) async fn answer_error(writer: &mut FrameWriteHalf, error: &PcpError) -> Result<(), IpcError> {
-    send(writer, &ErrorResponse::of(error, true)).await
-}
-
-/// Answers with a payload; one that cannot be written becomes an error response.
-pub(super) async fn send<P: Payload>(writer: &mut FrameWriteHalf, payload: &P) -> Result<(), IpcError> {
-    if let Err(error) = writer.queue(P::TYPE, |out| payload.write(out)) {
-        let error = error.to_pcp();
-        writer.queue(ErrorResponse::TYPE, |out| ErrorResponse::of(&error, false).write(out))?;
-    }
-    Ok(writer.flush().await?)
 }
