@@ -131,3 +131,31 @@ pub(crate) fn report(adapters: &Adapters, now_us: u64) -> Value {
     });
     json!({ "adapters": rows.collect::<Vec<_>>() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    fn started(data_dir: std::path::PathBuf) -> Adapters {
+        let mut config = Config::default();
+        config.detection.data_dirs = vec![data_dir];
+        let mut adapters = Adapters::new(Arc::new(SystemClock));
+        adapters.start(&config, &PushEventBus::new());
+        adapters
+    }
+
+    #[test]
+    fn adapters_that_fail_their_first_check_are_left_out_and_the_others_are_ready() {
+        let space = tempfile::tempdir().unwrap();
+        let good = started(space.path().join("absent"));
+        let rows = good.rows();
+        assert_eq!((rows.len(), rows[0].state, rows[0].generation), (1, AdapterState::Ready, 1));
+        assert_eq!(report(&good, 0)["adapters"][0]["tier"], "1");
+
+        std::fs::write(space.path().join("applications"), "no folder").unwrap();
+        let bad = started(space.path().to_owned());
+        assert!(bad.rows().is_empty());
+        assert_eq!(report(&bad, 0), json!({ "adapters": [] }));
+    }
+}

@@ -42,6 +42,7 @@ impl Draft<'_> {
         let same_apps = |(id, touched): (_, &crate::batch::Touched)| match (self.base.app(id), &touched.app) {
             (Some(held), Some(touched)) => {
                 held.adapter_state == touched.adapter_state
+                    && held.entry.declared == touched.entry.declared
                     && held.entry.changes_to(&touched.entry).is_empty()
             }
             (held, touched) => held.is_none() && touched.is_none(),
