@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Device, Plan};
+use crate::support::{Device, Plan, Process, uids};
 
 /// Longest wait for what has to be seen within half a second on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -117,6 +119,33 @@ fn a_folder_that_goes_and_comes_back_is_seen_again() {
     until(&vec!["kde-mail".to_owned()], || apps(&device));
     entry(&device, "kde/text", "TextEditor;");
     until(&vec!["kde-mail".to_owned(), "kde-text".to_owned()], || apps(&device));
+}
+
+/// a user who has no watcher left gets a daemon that looks for itself, and says so.
+#[test]
+fn where_nothing_can_be_watched_the_folders_are_looked_through_from_time_to_time() {
+    /// A user of this story alone: what is taken from it is missed by nobody else.
+    const UID: u32 = 61_090;
+    if !uids::can_tell("where nothing can be watched the folders are looked through from time to time") {
+        return;
+    }
+    let mut command = Command::new("python3");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/inotify_hog.py");
+    command.arg(script).arg(UID.to_string()).stdin(Stdio::piped());
+    let _hog = Process::start_until_it_says("the hog", &mut command, "ready");
+    let detection = "scan_interval_ms = 1000\n".to_owned();
+    let mut device = Device::new(&Plan { daemon_uid: Some(UID), detection, ..Plan::default() });
+    fs::create_dir_all(device.path("share/applications")).unwrap();
+    fs::create_dir_all(device.path("bin")).unwrap();
+    device.start();
+
+    entry(&device, "org.example.mail", "Email;");
+    until(&vec!["org.example.mail".to_owned()], || apps(&device));
+
+    let doctor = device.cli(&["doctor"]).envelope();
+    let said = doctor["data"]["checks"].as_array().unwrap().iter().find(|check| check["name"] == "detection");
+    let said = said.unwrap()["detail"].as_str().unwrap();
+    assert!(said.contains("looked through every 1000 ms"), "{said}");
 }
 
 #[test]

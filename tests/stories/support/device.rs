@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) own_rate: Option<u32>,
     /// Whether the daemon runs under the user who runs the test.
     pub(crate) own_daemon: bool,
+    /// Another user for the daemon, for a story that takes something of its user away.
+    pub(crate) daemon_uid: Option<u32>,
     /// Whether others than the daemon's user may connect.
     pub(crate) clients: bool,
 }
@@ -47,6 +49,7 @@ impl Default for Plan {
             detection: String::new(),
             own_rate: Some(OWN_RATE),
             own_daemon: false,
+            daemon_uid: None,
             clients: true,
         }
     }
@@ -103,6 +106,7 @@ impl Device {
         if plan.own_daemon {
             uids.daemon = uids::own();
         }
+        uids.daemon = plan.daemon_uid.unwrap_or(uids.daemon);
         let device = Self { exe: process::executable(space.path()), space, uids, daemon: None, installed: 0 };
         device.folder("", uids::own(), 0o755);
         let sockets = device.folder("run", uids::own(), 0o755);

@@ -6,6 +6,7 @@ mod boot;
 mod config;
 mod crash;
 mod demo;
+mod detect;
 mod measure;
 mod notes;
 mod pcpd;
@@ -23,6 +24,7 @@ pub const ALL: &[Story] = &[
     notes::STORY,
     walls::STORY,
     config::STORY,
+    detect::STORY,
     crash::STORY,
     audit::STORY,
     poweroff::STORY,

@@ -67,7 +67,10 @@ fn cells(root: &mut dyn Shell) -> Result<(), Error> {
             if caller < floor {
                 let error = reply.refused(5, "permission_denied")?;
                 stands_in_the_trail(root, trail, &error, 61_001 + caller)?;
-            } else if !matches!((reply.status(), reply.code()), (0, "ok") | (4, "target_not_found" | "capability_not_found")) {
+            } else if !matches!(
+                (reply.status(), reply.code()),
+                (0, "ok") | (4, "target_not_found" | "capability_not_found")
+            ) {
                 return Err(reply.unexpected("success, target_not_found or capability_not_found"));
             }
         }
