@@ -39,6 +39,7 @@ fn tell(device: &mut Device) -> Result<Figures, Error> {
         ("ready_cpu_s", ready_cpu_s),
         ("memory_used_mib", Some(f64::from(used_kib) / KIB_PER_MIB)),
         ("daemon_rss_mib", Some(daemon_rss_mib)),
+        ("daemon_threads", Some(threads(root)?)),
     ];
     within_budgets(&gated)?;
     let mut figures: Figures =
@@ -47,6 +48,13 @@ fn tell(device: &mut Device) -> Result<Figures, Error> {
     figures.insert("list_us".to_owned(), list_us);
     figures.insert("ping_mean_us".to_owned(), ping_us);
     Ok(figures)
+}
+
+/// Threads of the daemon at rest: a thread that looked through files goes away a second after.
+fn threads(root: &mut dyn Shell) -> Result<f64, Error> {
+    let count = root.check("sleep 2; ls /proc/$(pidof portal-pcpd)/task | wc -l")?;
+    let count: u32 = count.trim().parse().map_err(|_| Error::Finding(format!("no threads but {count:?}")))?;
+    Ok(f64::from(count))
 }
 
 /// What the daemon holds of the device's memory.
@@ -112,9 +120,14 @@ mod tests {
 
     #[test]
     fn the_budgets_that_are_gated_exist() {
-        for name in
-            ["ready_cpu_s", "memory_used_mib", "daemon_rss_mib", "warm_start_s", "daemon_rss_300_apps_mib"]
-        {
+        for name in [
+            "ready_cpu_s",
+            "memory_used_mib",
+            "daemon_rss_mib",
+            "daemon_threads",
+            "warm_start_s",
+            "daemon_rss_300_apps_mib",
+        ] {
             assert!(budget(BUDGETS, name).is_some(), "{name}");
         }
     }
