@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::client::CONNECT_TIMEOUT;
@@ -87,6 +88,7 @@ impl Connection {
                 half: read,
                 reader: FrameReader::new(),
                 begun: None,
+                turn_used: false,
                 large: Large::default(),
             },
             writer: FrameWriteHalf { half: write, outgoing: Vec::new(), written: 0, large: Large::default() },
@@ -123,6 +125,8 @@ pub struct FrameReadHalf {
     half: OwnedReadHalf,
     reader: FrameReader,
     begun: Option<Instant>,
+    /// Whether a frame was given since the peer was last waited for.
+    turn_used: bool,
     large: Large,
 }
 
@@ -130,11 +134,19 @@ impl FrameReadHalf {
     /// The next frame; `None` when the peer closed between two frames.
     ///
     /// The payload stays valid until the next call. Allocates nothing once the buffer has its size.
+    ///
+    /// A peer that has sent many frames gets one a turn: everybody else on this thread is looked after in between
+    /// (TH-06). One that waits for its replies is never held up.
     pub async fn next(&mut self) -> Result<Option<Frame<'_>>, ProtocolError> {
         let found = loop {
+            if self.turn_used && self.reader.has_begun() {
+                self.turn_used = false;
+                yield_now().await;
+            }
             match self.reader.advance() {
                 Ok(Some(found)) => {
                     self.begun = None;
+                    self.turn_used = true;
                     break found;
                 }
                 Ok(None) => {}
@@ -159,6 +171,7 @@ impl FrameReadHalf {
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.readable().await?;
+                self.turn_used = false;
                 return Ok(true);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(true),

@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags};
@@ -13,12 +15,20 @@ use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, soc
 use nix::sys::stat::{FchmodatFlags, Mode, fchmod, fchmodat};
 use nix::unistd::{Gid, fchownat};
 use tokio::net::UnixListener;
+use tokio::task::yield_now;
+use tokio::time::sleep;
 
 use crate::connection::Connection;
 use crate::error::ProtocolError;
 
 /// Connections that may wait to be accepted; the kernel refuses more, which costs the daemon nothing.
 pub const ACCEPT_BACKLOG: i32 = 128;
+
+/// Pause before the next accept while the system has no file or memory for a connection: long enough to cost nothing,
+/// short enough that nobody notices when there is one again.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+/// How often at most [`StreamServer::accept`] tells of it; a log is no place for each refused connection.
+const EXHAUSTED_TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// Write bits of group and others in a mode.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -42,6 +52,8 @@ pub struct StreamServer {
     listener: UnixListener,
     path: PathBuf,
     inode: (u64, u64),
+    /// When it was last told that no connection can be accepted.
+    told: Mutex<Option<Instant>>,
 }
 
 impl StreamServer {
@@ -57,7 +69,8 @@ impl StreamServer {
             fs::symlink_metadata(path).map_err(|error| ProtocolError::socket("look at", path, error))?;
         let listener = UnixListener::from_std(StdUnixListener::from(listener))?;
         // From here on dropping the server removes the name again.
-        let server = Self { listener, path: path.to_owned(), inode: (meta.dev(), meta.ino()) };
+        let inode = (meta.dev(), meta.ino());
+        let server = Self { listener, path: path.to_owned(), inode, told: Mutex::default() };
         if meta.permissions().mode() & 0o177 != 0 {
             return Err(ProtocolError::socket("keep closed", path, std::io::Error::from(Errno::EPERM)));
         }
@@ -72,7 +85,22 @@ impl StreamServer {
     }
 
     /// Waits for the next connection and identifies its peer. May be dropped out of a `select!`.
+    ///
+    /// One connection a turn: whoever connects in a loop does not keep those from being served who are connected
+    /// already, and connections do not pile up faster than they are looked after (TH-06). A peer that is gone by
+    /// then is nobody's fault here and passed over; out of files or memory is told once and then waited out (T-12).
     pub async fn accept(&self) -> Result<Connection, ProtocolError> {
+        loop {
+            yield_now().await;
+            match self.accept_one().await {
+                Err(ProtocolError::PeerGone) => {}
+                Err(error) if is_exhausted(&error) && !self.is_news() => sleep(EXHAUSTED_PAUSE).await,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn accept_one(&self) -> Result<Connection, ProtocolError> {
         let (stream, _) = self
             .listener
             .accept()
@@ -80,6 +108,23 @@ impl StreamServer {
             .map_err(|error| ProtocolError::socket("accept on", &self.path, error))?;
         Connection::over(stream)
     }
+
+    /// Whether exhaustion has not been told for a while; notes that it is told now.
+    fn is_news(&self) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = told.is_none_or(|told| told.elapsed() >= EXHAUSTED_TOLD_EVERY);
+        if news {
+            *told = Some(Instant::now());
+        }
+        news
+    }
+}
+
+/// Whether the system has no file or no memory left for a connection: none can be accepted until others end.
+fn is_exhausted(error: &ProtocolError) -> bool {
+    let (ProtocolError::Socket { source, .. } | ProtocolError::Io(source)) = error else { return false };
+    let errno = source.raw_os_error().map(Errno::from_raw);
+    matches!(errno, Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM))
 }
 
 impl Drop for StreamServer {

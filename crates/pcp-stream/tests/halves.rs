@@ -117,3 +117,32 @@ async fn a_write_dropped_halfway_is_finished_by_the_next() {
     assert_eq!(read, (1_000_000, StreamMessageType::Pong));
     assert_eq!(here.writer.queued_bytes(), 0);
 }
+
+#[tokio::test]
+async fn a_peer_that_has_sent_many_frames_gets_one_a_turn() {
+    const FRAMES: usize = 100;
+    let (mut here, mut there) = pair();
+    there.write_all(&ping().repeat(FRAMES)).await.unwrap();
+    let turns = std::cell::Cell::new(0);
+    let others = async {
+        loop {
+            tokio::task::yield_now().await;
+            turns.set(turns.get() + 1);
+        }
+    };
+    let reading = async {
+        let mut largest_step = 0;
+        for _ in 0..FRAMES {
+            let before = turns.get();
+            here.reader.next().await.unwrap().unwrap();
+            largest_step = largest_step.max(turns.get() - before);
+        }
+        assert!(turns.get() >= FRAMES - 1, "{FRAMES} frames in {} turns of somebody else", turns.get());
+        assert!(largest_step <= 2, "{largest_step} turns were waited for one frame");
+    };
+
+    tokio::select! {
+        () = reading => {}
+        () = others => unreachable!(),
+    }
+}

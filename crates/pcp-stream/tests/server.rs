@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -172,4 +172,53 @@ fn a_client_gives_up_on_a_listener_that_says_nothing() {
     let refused = client.receive(Duration::from_millis(20)).unwrap_err();
 
     assert!(matches!(refused, ProtocolError::Timeout { limit_ms: 20 }), "{refused}");
+}
+
+#[tokio::test]
+async fn connections_are_accepted_one_a_turn() {
+    const CONNECTIONS: usize = 50;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pcpd.sock");
+    let server = StreamServer::bind(&path, SocketAccess::Owner).unwrap();
+    let _clients: Vec<UnixStream> = (0..CONNECTIONS).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    let turns = std::cell::Cell::new(0);
+    let others = async {
+        loop {
+            tokio::task::yield_now().await;
+            turns.set(turns.get() + 1);
+        }
+    };
+    let accepting = async {
+        for _ in 0..CONNECTIONS {
+            server.accept().await.unwrap();
+        }
+        assert!(turns.get() >= CONNECTIONS - 1, "{CONNECTIONS} in {} turns of somebody else", turns.get());
+    };
+
+    tokio::select! {
+        () = accepting => {}
+        () = others => unreachable!(),
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_is_gone_before_it_is_accepted_is_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pcpd.sock");
+    let server = StreamServer::bind(&path, SocketAccess::Owner).unwrap();
+    let script = "import socket,sys;s=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1])";
+    for _ in 0..3 {
+        // It connects, ends and is reaped: nobody can say any more which process it was.
+        let status = std::process::Command::new("python3").args(["-c", script]).arg(&path).status().unwrap();
+        assert!(status.success());
+    }
+    let honest = UnixStream::connect(&path).unwrap();
+
+    let mut accepted = server.accept().await.unwrap();
+    // Where the kernel cannot pin, or pins the dead, the three come first and have said nothing.
+    while i32::try_from(std::process::id()).unwrap() != accepted.peer.pid {
+        accepted = server.accept().await.unwrap();
+    }
+    drop(honest);
+    assert!(accepted.reader.next().await.unwrap().is_none());
 }
