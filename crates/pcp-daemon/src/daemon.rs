@@ -138,7 +138,7 @@ impl Daemon {
             clock: clock.clone(),
         };
         let pipeline = ExecutionPipeline::new(ports, dispatcher, (&config.pipeline).into());
-        let admission = RefCell::new(Admission::new(config.limits.clone()));
+        let admission = RefCell::new(Admission::of_this_process(config.limits.clone()));
         let access = socket_access(&config)?;
         let server = StreamServer::bind(&config.paths.socket(), access)?;
         info!(socket = %server.path().display(), "10 bound");

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use pcp_core::{ErrorCode, PcpError};
+use tracing::warn;
 
 use crate::config::Limits;
 
@@ -12,6 +14,13 @@ const BURST_SECONDS: u64 = 1;
 const UID_BURST_SECONDS: u64 = 2;
 /// A token in the bucket's own unit: micro-tokens, so that slow rates lose nothing to rounding.
 const TOKEN: u64 = 1_000_000;
+
+/// Files of a connection: its socket and what pins its process.
+const FILES_PER_CONNECTION: u64 = 2;
+/// Files that connections leave to the trails, to detection and to the sockets of applications: at least this many ...
+const LEAST_OWN_FILES: u64 = 40;
+/// ... and this part of all, so that a request that was let in can be carried out (T-12).
+const OWN_FILES_PART: u64 = 4;
 
 /// Refills with time, is emptied by requests. Time is an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +76,24 @@ pub struct Admission {
 }
 
 impl Admission {
+    /// Nobody is connected, and no more will be than this process may have files open for: a daemon that is out of
+    /// files serves nobody, whoever took them (T-12). Raises the process's own limit as far as the system lets it.
+    #[must_use]
+    pub fn of_this_process(mut limits: Limits) -> Self {
+        let files = raise_open_files();
+        let room = connections_for(files);
+        if room < limits.connections {
+            warn!(
+                files,
+                connections = room,
+                configured = limits.connections,
+                "limits.connections is more than the limit of open files (RLIMIT_NOFILE) has room for"
+            );
+            limits.connections = room;
+        }
+        Self::new(limits)
+    }
+
     /// Nobody is connected.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
@@ -124,6 +151,21 @@ impl Admission {
     }
 }
 
+/// Connections that so many open files have room for.
+fn connections_for(files: u64) -> usize {
+    let own = LEAST_OWN_FILES.max(files / OWN_FILES_PART);
+    usize::try_from(files.saturating_sub(own) / FILES_PER_CONNECTION).unwrap_or(usize::MAX).max(1)
+}
+
+/// Makes the soft limit of open files the hard one; gives what is in force.
+fn raise_open_files() -> u64 {
+    match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok((soft, hard)) => setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map_or(soft, |()| hard),
+        // What cannot be asked for cannot be reckoned with; accepting still waits where there are none.
+        Err(_) => u64::MAX,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +210,15 @@ mod tests {
         }
         admission.enter(4, 0).unwrap();
         assert_eq!((admission.connections(), admission.uids.len()), (1, 1), "who is gone is forgotten");
+    }
+
+    #[test]
+    fn connections_leave_files_to_everything_else() {
+        let table = [(0, 1), (40, 1), (64, 12), (256, 96), (1_024, 384), (4_096, 1_536)];
+        for (files, connections) in table {
+            assert_eq!(connections_for(files), connections, "{files} files");
+        }
+        assert!(connections_for(u64::MAX) > 1_000_000);
     }
 
     #[test]
