@@ -11,6 +11,7 @@ mod digits;
 mod envelope;
 mod error;
 mod escape;
+mod nearest;
 mod owner;
 mod page;
 mod params;

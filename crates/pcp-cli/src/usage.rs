@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use pcp_core::ErrorCode;
 
 use crate::cli::{Contract, S3_VERBS};
@@ -92,6 +92,14 @@ pub(crate) fn problem(error: &clap::Error) -> Problem {
             usage.get_or_insert(format!("usage: {text}"));
         }
     }
+    // A parameter of a capability is no option; clap would have it after a `--`.
+    let takes_parameters = text.contains("[NAME=TEXT]");
+    if let (ErrorKind::UnknownArgument, true) = (error.kind(), takes_parameters) {
+        let word = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+        let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
+        tip = tip.filter(|tip| !tip.starts_with("to pass"));
+        tip = tip.or(Some(format!("a parameter is written {name}=TEXT, or {name}:=JSON")));
+    }
     // One word for one thing: what clap calls a subcommand is a verb here.
     let message = message.map(|text| text.replacen("unrecognized subcommand", "unknown verb", 1));
     let tip = tip.map(|text| text.replacen("a similar subcommand", "a similar verb", 1));
@@ -142,6 +150,16 @@ mod tests {
             ("ping --nope", "unexpected argument '--nope' found", "usage: pcp-cli ping [OPTIONS]"),
             ("show", "the following required arguments were not provided: <ID>", "usage: pcp-cli show <ID>"),
             ("key --json", "a verb is missing", "usage: pcp-cli key [OPTIONS] <VERB>"),
+            (
+                "exec app.x.y --titel Milk",
+                "unexpected argument '--titel' found",
+                "a parameter is written titel=TEXT, or titel:=JSON",
+            ),
+            (
+                "exec app.x.y --dryrun",
+                "unexpected argument '--dryrun' found",
+                "a similar argument exists: '--dry-run'",
+            ),
             ("key", "a verb is missing", "usage: pcp-cli key [OPTIONS] <VERB>"),
         ];
         for (line, message, hint) in table {

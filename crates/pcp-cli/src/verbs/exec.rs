@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pcp_core::{CapabilityId, Effect, Envelope, ErrorCode, Intent, OperationId, StateSource, Terminal, Tier};
-use pcp_ipc::payloads::{ExecuteRequest, ExecuteResponse, OperationResult};
+use pcp_ipc::Client;
+use pcp_ipc::payloads::{
+    CapabilityRow, ExecuteRequest, ExecuteResponse, OperationResult, RegistryQuery, RegistryRows,
+};
 use pcp_stream::ProtocolError;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,7 +18,7 @@ use crate::context::{Answer, Context, Show};
 use crate::envelope::Problem;
 use crate::error::Error;
 use crate::page::{Cell, Page, Tone};
-use crate::params;
+use crate::{daemon, nearest, params};
 
 /// Where an operation id's ten random bytes come from. They need not be secret, only different.
 const RANDOM_SOURCE: &str = "/dev/urandom";
@@ -115,14 +118,19 @@ impl Exec {
         let result = client
             .execute(&request, |ack| announce(context, ack))
             .map_err(|error| self.explain(error, operation))?;
-        let executed = Executed::read(&id, &result)?;
-        match (&executed.problem, self.dry_run) {
-            (None, true) => {
-                let intent = FourFields::of(&intent)?;
-                Ok(Answer::report(DryRun { intent, plan: result.plan.map(raw).transpose()? }))
+        let mut executed = Executed::read(&id, &result)?;
+        let plan = result.plan.map(raw).transpose()?;
+        match &mut executed.problem {
+            None if self.dry_run => {
+                return Ok(Answer::report(DryRun { intent: FourFields::of(&intent)?, plan }));
             }
-            _ => Ok(Answer::report(executed)),
+            Some(problem) if problem.code == ErrorCode::InvalidParameters => {
+                let meant = advice(&mut client, &id, &parameters);
+                problem.hint = meant.or_else(|| problem.hint.take());
+            }
+            _ => {}
         }
+        Ok(Answer::report(executed))
     }
 
     fn parameters(&self) -> Result<String, Error> {
@@ -185,6 +193,15 @@ fn announce(context: &mut Context<'_>, ack: &ExecuteResponse<'_>) {
             awaiting.prompt_id, ack.operation_id
         ));
     }
+}
+
+/// Which parameter was probably meant. That there is no advice is no reason to hide what the daemon said.
+fn advice(client: &mut Client, id: &CapabilityId, parameters: &str) -> Option<String> {
+    let query =
+        RegistryQuery { id: Some(id.as_str().into()), ..RegistryQuery::all(RegistryRows::Capabilities) };
+    let rows = daemon::rows(client, &query).ok()?;
+    let row: CapabilityRow<'_> = serde_json::from_str(rows.first()?.get()).ok()?;
+    nearest::advice(parameters, row.input_schema.as_str())
 }
 
 fn raw(json: pcp_ipc::Json<'_>) -> Result<Box<RawValue>, Error> {

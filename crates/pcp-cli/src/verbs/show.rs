@@ -1,6 +1,6 @@
 //! `show`: everything that is known of one capability.
 
-use pcp_core::CapabilityId;
+use pcp_core::{AppId, CapabilityId};
 use pcp_ipc::payloads::{CapabilityRow, RegistryQuery, RegistryRows};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -31,7 +31,13 @@ struct Descriptor(Box<RawValue>);
 
 impl ShowCapability {
     pub(crate) fn run(&self, context: &mut Context<'_>) -> Result<Answer, Error> {
-        let id = super::capability::parse(&self.id)?;
+        let id = super::capability::parse(&self.id).map_err(|error| match AppId::parse(&self.id) {
+            Ok(app) => Error::usage(
+                format!("{app} is no capability's id but may be an application's"),
+                format!("`pcp-cli app show {app}` shows an application, and which capabilities it has"),
+            ),
+            Err(_) => error,
+        })?;
         let query =
             RegistryQuery { id: Some(id.as_str().into()), ..RegistryQuery::all(RegistryRows::Capabilities) };
         let rows = daemon::rows(&mut context.globals.connect()?, &query)?;
