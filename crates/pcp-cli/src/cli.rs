@@ -159,6 +159,9 @@ verbs! {
     List = "list", verbs::list::List;
     Show = "show", verbs::show::ShowCapability;
     Apps = "apps", verbs::apps::Apps;
+    App = "app", verbs::app::App;
+    Adapters = "adapters", verbs::adapters::Adapters;
+    Events = "events", verbs::events::Events;
     Snapshot = "snapshot", verbs::snapshot::Snapshot;
     Exec = "exec", verbs::exec::Exec;
     Explain = "explain", verbs::explain::Explain;
@@ -254,6 +257,11 @@ mod tests {
             "help audit show --json",
             "completion bash",
             "wire --list",
+            "events -f --topic app_added,app_removed --topic capability_diff --v1 --queue 8 --count 3",
+            "snapshot",
+            "snapshot diff a - --json",
+            "app show org.x",
+            "app list --toolkit gtk4",
             "status --ledger l 0191e7a0-0000-7000-8000-000000000001",
         ] {
             let args: Vec<OsString> =

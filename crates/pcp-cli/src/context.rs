@@ -68,11 +68,24 @@ pub(crate) enum Answer {
     Report(Box<dyn Report>),
     /// A document for other programs, printed as it is.
     Document(Vec<u8>),
+    /// Facts that come one after the other: an object a line for programs, a line each for people.
+    Stream(Box<dyn Follow>),
+}
+
+/// What is waited for. Each report is printed before the next one is asked for.
+pub(crate) trait Follow {
+    /// The next thing that happened; `None` when enough has.
+    fn next(&mut self) -> Result<Option<Box<dyn Report>>, Error>;
 }
 
 impl Answer {
     /// An answer of facts.
     pub(crate) fn report(report: impl Serialize + Show + 'static) -> Self {
         Self::Report(Box::new(report))
+    }
+
+    /// An answer that goes on.
+    pub(crate) fn stream(follow: impl Follow + 'static) -> Self {
+        Self::Stream(Box::new(follow))
     }
 }

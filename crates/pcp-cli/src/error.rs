@@ -55,6 +55,16 @@ pub enum Error {
         /// Where to look for names.
         hint: &'static str,
     },
+    /// Less happened than was waited for.
+    #[error("only {told} of {count} events came within {seconds} s")]
+    TooFew {
+        /// How many came.
+        told: u64,
+        /// How many were waited for.
+        count: u64,
+        /// For how long.
+        seconds: f64,
+    },
     /// A file or device could not be used.
     #[error("cannot {action} {}", path.display())]
     File {
@@ -117,6 +127,7 @@ impl Error {
             Self::Lost { .. } => ErrorCode::OutcomeUnknown,
             Self::Reply { .. } | Self::TooLarge { .. } | Self::Ledger(_) => ErrorCode::ProtocolError,
             Self::NotFound { .. } => ErrorCode::NotFound,
+            Self::TooFew { .. } => ErrorCode::Timeout,
             Self::File { source, .. } => file_code(source),
             Self::Untrusted { source, .. } => match source {
                 pcp_trust::Error::Read { source, .. } => file_code(source),
@@ -159,6 +170,7 @@ impl Error {
                  its stored result, and so does `pcp-cli status {operation}` on the device"
             )),
             Self::NotFound { hint, .. } => Some((*hint).to_owned()),
+            Self::TooFew { .. } => Some("wait longer by --timeout, or for less by --count".into()),
             Self::File { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
                 Some("name a file that does not exist: no key is ever overwritten".into())
             }
@@ -214,6 +226,7 @@ mod tests {
             (Error::TooLarge { what: "rows", limit: 1 }, 3),
             (Error::Ledger("broken".into()), 3),
             (Error::NotFound { what: "capability", name: "x".into(), hint: "h" }, 4),
+            (Error::TooFew { told: 1, count: 2, seconds: 0.5 }, 7),
             (file(NotFound), 4),
             (file(PermissionDenied), 5),
             (file(StorageFull), 10),

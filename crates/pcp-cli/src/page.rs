@@ -38,7 +38,7 @@ impl Tone {
     /// The tone of a word of the protocol.
     pub(crate) fn of(word: &str) -> Self {
         match word {
-            "ok" | "allow" | "whole" | "verified" | "succeeded" | "accept" | "stable" => Self::Good,
+            "ok" | "allow" | "whole" | "verified" | "succeeded" | "accept" | "stable" | "ready" => Self::Good,
             "warning"
             | "unsigned"
             | "executed_unverified"
@@ -47,6 +47,8 @@ impl Tone {
             | "confirm"
             | "outcome_unknown"
             | "absent"
+            | "degraded"
+            | "initializing"
             | "unknown" => Self::Careful,
             "problem" | "refuse" | "refused" | "deny" | "broken" | "rejected" | "reject" | "invalid"
             | "failed" | "checksum-mismatch" => Self::Bad,
@@ -73,6 +75,11 @@ impl Cell {
         let cell = Self::new(text);
         let tone = Tone::of(&cell.text);
         Self { tone, ..cell }
+    }
+
+    /// An entry in a tone.
+    pub(crate) fn toned(tone: Tone, text: impl Display) -> Self {
+        Self { tone, ..Self::new(text) }
     }
 
     /// An entry, or a dash where there is none.

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use crate::cli::{Cli, Colour, Contract, Format, Globals};
-use crate::context::{Answer, Context};
+use crate::context::{Answer, Context, Follow, Report};
 use crate::envelope::{self, Problem};
 use crate::error::Error;
+use crate::escape;
 use crate::page::{Page, Tone};
 use crate::stdio::Output;
 use crate::usage::{self, Guess};
@@ -102,12 +103,43 @@ impl<'a> Printer<'a> {
         match found {
             Ok(Answer::Document(bytes)) => self.document(&bytes),
             Ok(Answer::Report(report)) => self.report(&*report),
-            Err(error) if self.json => self.refuse(&Problem::from(&error), None),
-            Err(error) => self.complain(&error),
+            Ok(Answer::Stream(mut follow)) => self.stream(&mut *follow),
+            Err(error) => self.fail(&error),
         }
     }
 
-    fn report(&mut self, report: &dyn crate::context::Report) -> u8 {
+    fn fail(&mut self, error: &Error) -> u8 {
+        if self.json { self.refuse(&Problem::from(error), None) } else { self.complain(error) }
+    }
+
+    /// Every line is out before the next one is waited for: whoever reads acts on it meanwhile.
+    fn stream(&mut self, follow: &mut dyn Follow) -> u8 {
+        loop {
+            let line = match follow.next() {
+                Ok(Some(report)) => self.streamed(&*report),
+                Ok(None) => return 0,
+                Err(error) => Err(error),
+            };
+            let code = match line {
+                Ok(line) => self.write(line.as_bytes(), 0),
+                Err(error) => return self.fail(&error),
+            };
+            if code != 0 {
+                return code;
+            }
+        }
+    }
+
+    fn streamed(&self, report: &dyn Report) -> Result<String, Error> {
+        if self.json {
+            return Ok(escape::json(&report.data()?) + "\n");
+        }
+        let mut page = Page::default();
+        report.page(&mut page);
+        Ok(page.finish(self.coloured(self.streams.out_is_terminal)))
+    }
+
+    fn report(&mut self, report: &dyn Report) -> u8 {
         let trouble = report.trouble();
         if self.json {
             return match (report.data(), &trouble) {

@@ -1,7 +1,10 @@
 //! `apps`: which applications there are, and what is wrong with those that offer nothing (R-206).
 
+use clap::builder::PossibleValuesParser;
 use pcp_core::DetectionMethod;
 use pcp_ipc::payloads::{AppRow, RegistryQuery, RegistryRows};
+use pcp_native::Toolkit;
+use pcp_native::predict::toolkit_word;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -16,6 +19,7 @@ use crate::page::{Cell, Page, Tone};
 Examples:
   pcp-cli apps
   pcp-cli apps 'org.portal.*'
+  pcp-cli apps --toolkit gtk4 --category Email
   pcp-cli apps --json | jq '.data[] | select(.problem)'
 
 Exit codes: 0 ok (also when nothing matches), 3 daemon or protocol, 5 unknown caller.")]
@@ -26,6 +30,17 @@ pub(crate) struct Apps {
     /// Only what was found this way: desktop, atspi2, wine, simulated
     #[arg(long, value_name = "METHOD")]
     method: Option<DetectionMethod>,
+    /// Only applications whose windows are of this toolkit
+    #[arg(long, value_name = "TOOLKIT", value_parser = toolkits())]
+    toolkit: Option<String>,
+    /// Only applications of this category of the menus, in any case: Email, Office, Game
+    #[arg(long, value_name = "CATEGORY")]
+    category: Option<String>,
+}
+
+fn toolkits() -> PossibleValuesParser {
+    let known = Toolkit::ALL.into_iter().map(Some).chain([None]);
+    PossibleValuesParser::new(known.map(toolkit_word))
 }
 
 #[derive(Debug, Serialize)]
@@ -39,22 +54,37 @@ impl Apps {
             app: self.app.as_deref().map(Into::into),
             ..RegistryQuery::all(RegistryRows::Apps)
         };
-        let rows = Rows(daemon::rows(&mut context.globals.connect()?, &query)?);
-        rows.read()?;
-        Ok(Answer::report(rows))
+        let mut rows = daemon::rows(&mut context.globals.connect()?, &query)?;
+        let mut fault = Ok(());
+        rows.retain(|row| match read(row) {
+            Ok(app) => self.wants(&app),
+            Err(error) => {
+                fault = Err(error);
+                false
+            }
+        });
+        fault.map(|()| Answer::report(Rows(rows)))
+    }
+
+    /// What the daemon has no filter for.
+    fn wants(&self, app: &AppRow<'_>) -> bool {
+        let declared = app.declared.as_ref();
+        let category = |wanted: &String| {
+            declared.is_some_and(|app| app.categories.iter().any(|one| one.eq_ignore_ascii_case(wanted)))
+        };
+        let toolkit = |wanted: &String| declared.is_some_and(|app| app.toolkit.as_str() == wanted);
+        self.toolkit.as_ref().is_none_or(toolkit) && self.category.as_ref().is_none_or(category)
     }
 }
 
-impl Rows {
-    fn read(&self) -> Result<Vec<AppRow<'_>>, Error> {
-        let rows: Result<_, _> = self.0.iter().map(|row| serde_json::from_str(row.get())).collect();
-        rows.map_err(|source| Error::Reply { what: "row of an application", source })
-    }
+fn read(row: &RawValue) -> Result<AppRow<'_>, Error> {
+    serde_json::from_str(row.get()).map_err(|source| Error::Reply { what: "row of an application", source })
 }
 
 impl Show for Rows {
     fn show(&self, page: &mut Page) {
-        let Ok(apps) = self.read() else { return };
+        // Every row has been read before.
+        let apps: Vec<_> = self.0.iter().filter_map(|row| read(row).ok()).collect();
         let cells = |app: &AppRow<'_>| {
             vec![
                 Cell::new(&app.id),

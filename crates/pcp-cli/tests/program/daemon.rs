@@ -52,10 +52,19 @@ impl Daemon {
     }
 
     /// Runs the program against this daemon and gives its answer, and what the daemon was asked.
-    pub(crate) fn run(mut self, args: &[&str]) -> (i32, String, String, Vec<(StreamMessageType, String)>) {
+    pub(crate) fn run(self, args: &[&str]) -> (i32, String, String, Vec<(StreamMessageType, String)>) {
+        self.run_for("5", args)
+    }
+
+    /// The same with another `--timeout`.
+    pub(crate) fn run_for(
+        mut self,
+        seconds: &str,
+        args: &[&str],
+    ) -> (i32, String, String, Vec<(StreamMessageType, String)>) {
         let uid = nix::unistd::getuid().to_string();
         let mut command = super::pcp_cli();
-        command.args(args).args(["--expect-uid", &uid, "--timeout", "5"]);
+        command.args(args).args(["--expect-uid", &uid, "--timeout", seconds]);
         command.env("PCP_SOCKET", self.socket());
         let (code, out, err) = super::told(&command.output().unwrap());
         let requests = self.thread.take().unwrap().join().unwrap();

@@ -3,6 +3,7 @@
 
 mod daemon;
 mod files;
+mod following;
 mod output;
 mod transcripts;
 mod verbs_of_the_daemon;
