@@ -175,6 +175,7 @@ verbs! {
     Key = "key", verbs::key::Key;
     Wire = "wire", verbs::wire::Wire;
     Completion = "completion", verbs::completion::Completion;
+    Complete = "__complete", verbs::completion::live::Complete;
     Version = "version", verbs::version::Version;
     Help = "help", verbs::help::Help;
 }
@@ -262,6 +263,7 @@ mod tests {
             "snapshot diff a - --json",
             "app show org.x",
             "app list --toolkit gtk4",
+            "__complete -- show --socket /x app.",
             "status --ledger l 0191e7a0-0000-7000-8000-000000000001",
         ] {
             let args: Vec<OsString> =

@@ -86,7 +86,7 @@ fn tree(verb: &Command) -> Tree {
         name: verb.get_name().to_owned(),
         about: verb.get_about().map(ToString::to_string).unwrap_or_default(),
         arguments: arguments(verb, false),
-        verbs: verb.get_subcommands().map(tree).collect(),
+        verbs: verb.get_subcommands().filter(|verb| !verb.is_hide_set()).map(tree).collect(),
         errors: Vec::new(),
     }
 }
