@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::crowd_cli::{self, CrowdVerb};
 use crate::{ProbeError, Sending, exchange, judge_cases, judge_types};
 
 /// Sends raw frames to a socket and judges what comes back. Exit 0: all as it should be, 1: not, 2: usage.
@@ -43,6 +44,8 @@ enum Verb {
     },
     /// Sends an empty frame of every type number from 0 to 255 and judges the answers.
     Types,
+    #[command(flatten)]
+    Crowd(CrowdVerb),
 }
 
 /// Runs the probe with the arguments of a process.
@@ -67,6 +70,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn act(arguments: &Arguments) -> Result<bool, ProbeError> {
     let socket = &arguments.socket;
     match &arguments.verb {
+        Verb::Crowd(verb) => crowd_cli::act(socket, verb),
         Verb::Send { file, chunk, pause_ms, eof } => {
             let bytes =
                 std::fs::read(file).map_err(|error| ProbeError::Input(file.clone(), error.to_string()))?;
@@ -97,6 +101,6 @@ fn act(arguments: &Arguments) -> Result<bool, ProbeError> {
     }
 }
 
-fn print_json(value: &impl serde::Serialize) {
+pub(crate) fn print_json(value: &impl serde::Serialize) {
     println!("{}", serde_json::to_string(value).unwrap_or_default());
 }
