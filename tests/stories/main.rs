@@ -12,6 +12,8 @@ mod detection;
 mod durability;
 mod elf;
 mod explain;
+mod hostile;
+mod limits;
 mod manifests;
 mod notes;
 mod outcomes;

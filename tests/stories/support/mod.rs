@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod device;
+pub(crate) mod gauge;
 pub(crate) mod operation;
 pub(crate) mod process;
 pub(crate) mod pseudo_terminal;
@@ -12,6 +13,7 @@ pub(crate) mod workspace;
 
 pub(crate) use answer::Answer;
 pub(crate) use device::{Device, Plan};
+pub(crate) use gauge::Gauge;
 pub(crate) use operation::{new_operation, request};
 pub(crate) use process::Process;
 pub(crate) use records::Line;
