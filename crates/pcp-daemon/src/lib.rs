@@ -27,6 +27,8 @@ use tracing::level_filters::LevelFilter;
 
 /// Threads on which files are looked through: one for passes, one to spare.
 const MAX_BLOCKING_THREADS: usize = 2;
+/// What a pass that is under way gets at the end.
+const LAST_PASS: std::time::Duration = std::time::Duration::from_millis(300);
 /// How long such a thread waits for more before it goes.
 const BLOCKING_THREAD_IDLE: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -134,7 +136,10 @@ pub fn serve_with(config: Config, clock: Arc<dyn pcp_core::Clock>) -> Result<(),
         .thread_keep_alive(BLOCKING_THREAD_IDLE)
         .build()
         .map_err(|error| Error::System { what: "start the runtime", error })?;
-    runtime.block_on(async { Daemon::assemble(config, clock)?.run().await })
+    let ended = runtime.block_on(async { Daemon::assemble(config, clock)?.run().await });
+    // A look through the files that does not end must not keep the daemon from ending.
+    runtime.shutdown_timeout(LAST_PASS);
+    ended
 }
 
 fn log_to_stderr(level: config::Level) {

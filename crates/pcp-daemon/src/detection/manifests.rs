@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pcp_core::{AppId, CapabilityDescriptor, SignatureStatus};
 use pcp_execution::ParameterSchemas;
 use pcp_native::{JudgedManifest, load_manifest};
 use pcp_trust::{AppRegistration, Keyring};
+
+/// Twice the coarsest tick of a kernel's clock.
+const TICK: Duration = Duration::from_millis(20);
 
 /// What a manifest came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,8 @@ type FileKey = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 #[derive(Debug)]
 struct Known {
     files: [FileKey; 2],
+    /// Whether a file was changed so short before it was read that its times would not tell another change.
+    is_doubtful: bool,
     judged: Arc<Judged>,
 }
 
@@ -48,18 +54,31 @@ impl Manifests {
         Self { keyring: Keyring::new(keys, owner), keys: keys.to_owned(), owner, known: HashMap::new() }
     }
 
-    /// What the manifest of `app` comes to, and whether it was judged again.
+    /// What the manifest of `app` comes to, and whether that is news.
     pub fn of(&mut self, app: &AppRegistration) -> (Arc<Judged>, bool) {
         let key = self.keys.join(format!("{}.pub", app.app_id));
         // Asked before the files are read: a change meanwhile is seen by the next pass.
         let files = [file_key(&app.manifest), file_key(&key)];
-        if let Some(known) = self.known.get(&app.app_id).filter(|known| known.files == files) {
+        let holds = |known: &&Known| known.files == files && !known.is_doubtful;
+        if let Some(known) = self.known.get(&app.app_id).filter(holds) {
             return (known.judged.clone(), false);
         }
-        let judged = Arc::new(judge(app, &self.keyring, self.owner));
-        self.known.insert(app.app_id.clone(), Known { files, judged: judged.clone() });
-        (judged, true)
+        let is_doubtful = files.iter().flatten().any(was_just_changed);
+        let judged = judge(app, &self.keyring, self.owner);
+        // What comes to the same stays the very same, so that nobody takes it for changed.
+        let same = self.known.get(&app.app_id).map(|known| &known.judged).filter(|known| ***known == judged);
+        let (judged, is_new) = same.map_or_else(|| (Arc::new(judged), true), |same| (same.clone(), false));
+        self.known.insert(app.app_id.clone(), Known { files, is_doubtful, judged: judged.clone() });
+        (judged, is_new)
     }
+}
+
+/// A file written twice within one tick of the kernel's clock keeps its times.
+fn was_just_changed(key: &(u64, u64, u64, (i64, i64), (i64, i64))) -> bool {
+    let (seconds, nanoseconds) = key.4;
+    let changed = Duration::new(u64::try_from(seconds).unwrap_or(0), u32::try_from(nanoseconds).unwrap_or(0));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(changed) < TICK
 }
 
 fn file_key(path: &Path) -> FileKey {
