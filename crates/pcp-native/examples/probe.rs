@@ -42,6 +42,12 @@ fn main() -> io::Result<()> {
     for winner in found.winners {
         let report = programs.probe_entry(&winner.value);
         *told.entry(toolkit_word(report.toolkit)).or_insert(0_usize) += 1;
+        // A command that is given to a shell is no file: the one that it starts is.
+        let told = report.toolkit;
+        let program = match report.starts.as_deref() {
+            Some(started) if report.resolved.is_none() && started.resolved.is_some() => started,
+            _ => &report,
+        };
         let line = json!({
             "id": winner.candidate.id,
             "path": below(&winner.candidate.path),
@@ -50,15 +56,15 @@ fn main() -> io::Result<()> {
             "dbus": winner.value.dbus_activatable,
             "categories": winner.value.categories,
             "program": winner.value.launch.program,
-            "file": report.resolved,
-            "target": report.kind,
-            "needed": report.elf.as_ref().map(|elf| &elf.needed),
-            "interpreter": report.interpreter,
-            "toolkit": report.toolkit,
+            "file": program.resolved,
+            "target": program.kind,
+            "needed": program.elf.as_ref().map(|elf| &elf.needed),
+            "interpreter": program.interpreter,
+            "toolkit": told,
             "evidence": report.evidence,
             "why": report.why,
-            "starts": report.starts.as_ref().map(|started| &started.file),
-            "predicted": predictions(&winner.value.categories, report.toolkit).len(),
+            "starts": program.starts.as_ref().map(|started| &started.file),
+            "predicted": predictions(&winner.value.categories, told).len(),
         });
         writeln!(out, "{line}")?;
     }

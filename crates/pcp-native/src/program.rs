@@ -16,7 +16,7 @@ pub use report::{ProgramKind, ProgramReport};
 pub use root::{OpenError, Opened, Root};
 
 use crate::elf::Elf;
-use crate::script::{Language, Shebang, imports, shell};
+use crate::script::{Language, MAX_SCRIPT_BYTES, Shebang, imports, shell};
 use crate::toolkit::beside::Beside;
 use crate::toolkit::{Toolkit, beside, curses, libraries, of_needed};
 use command::Target;
@@ -126,7 +126,7 @@ impl<'a> Programs<'a> {
                 Err(error) => refused(&error),
             }
         } else if language.is_some() || head.bytes().starts_with(b"#!") {
-            match file::text(opened) {
+            match file::text(opened, MAX_SCRIPT_BYTES) {
                 Ok(text) => self.script(name, place, &head, &text, language, trip),
                 Err(error) => refused(&error),
             }
@@ -288,7 +288,7 @@ impl<'a> Programs<'a> {
     /// The program of an application that is started by its name on the bus.
     fn service(&self, name: &str, trip: &mut Trip) -> Option<ProgramReport> {
         let file = Path::new(SERVICES).join(format!("{name}.service"));
-        let text = file::text(&self.root.open(&file).ok()?).ok()?;
+        let text = file::text(&self.root.open(&file).ok()?, MAX_SCRIPT_BYTES).ok()?;
         let command = text.lines().find_map(|line| line.strip_prefix("Exec="))?;
         let words: shell::Command = command.split_whitespace().map(|word| Some(word.to_owned())).collect();
         // A service that is started by its own name again would go round.

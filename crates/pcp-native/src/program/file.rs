@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::root::{OpenError, Opened, Root};
 use crate::elf::{Elf, HEAD_BYTES, ReadAt};
-use crate::script::MAX_SCRIPT_BYTES;
 
 /// The first bytes of an opened file.
 pub(super) struct Head {
@@ -24,9 +23,9 @@ impl Head {
     }
 }
 
-/// The text of a script, as far as it is looked at.
-pub(super) fn text(opened: &Opened) -> std::io::Result<String> {
-    let length = usize::try_from(opened.bytes).unwrap_or(MAX_SCRIPT_BYTES).min(MAX_SCRIPT_BYTES);
+/// The first `limit_bytes` of a text.
+pub(super) fn text(opened: &Opened, limit_bytes: usize) -> std::io::Result<String> {
+    let length = usize::try_from(opened.bytes).unwrap_or(limit_bytes).min(limit_bytes);
     let mut bytes = vec![0; length];
     let filled = fill(opened, &mut bytes)?;
     bytes.truncate(filled);

@@ -9,7 +9,7 @@ const PYTHON: [(&str, Toolkit); 11] = [
     ("PySide6", Toolkit::Qt6),
     ("PyQt5", Toolkit::Qt5),
     ("PySide2", Toolkit::Qt5),
-    // Its own rule takes PyQt5 where nobody says otherwise.
+    // Where only version 6 is there it takes that one: `stands_in` says which module this is about.
     ("qtpy", Toolkit::Qt5),
     ("pygtk", Toolkit::Gtk2),
     ("gtk", Toolkit::Gtk2),
@@ -37,17 +37,28 @@ const VERSIONS: [(&str, &str, Toolkit); 5] = [
     ("Handy", "", Toolkit::Gtk3),
 ];
 
-/// The toolkit that a script names, and the line that does. A toolkit with windows goes before the terminal.
+/// The toolkit that a script names, and the line that does. What [`is_weak`] goes last.
 pub(crate) fn toolkit(language: Language, text: &str) -> Option<(Toolkit, &str)> {
-    let mut terminal = None;
+    let mut weak = None;
     for line in text.lines().map(str::trim) {
         match of_line(language, line) {
-            Some(Toolkit::Terminal) => drop(terminal.get_or_insert((Toolkit::Terminal, line))),
+            Some(toolkit) if is_weak(toolkit) => drop(weak.get_or_insert((toolkit, line))),
             Some(toolkit) => return Some((toolkit, line)),
             None => {}
         }
     }
-    terminal
+    weak
+}
+
+/// Whether another toolkit goes before it, wherever a program names that one: a terminal before which windows go, and
+/// bindings of GTK 2, which old sources still try.
+pub(crate) const fn is_weak(toolkit: Toolkit) -> bool {
+    matches!(toolkit, Toolkit::Terminal | Toolkit::Gtk2)
+}
+
+/// Whether a line that names Qt 5 does so by `qtpy`, which stands in for whichever bindings are installed.
+pub(crate) fn stands_in(line: &str) -> bool {
+    imported(line).iter().any(|module| module.split('.').next() == Some("qtpy"))
 }
 
 fn of_line(language: Language, line: &str) -> Option<Toolkit> {
@@ -190,6 +201,19 @@ mod tests {
     }
 
     #[test]
+    fn a_module_that_stands_in_for_others_is_known_by_its_name() {
+        for (line, want) in [
+            ("from qtpy import QtCore", true),
+            ("import os, qtpy.QtGui", true),
+            ("from qtpy.QtCore import Qt", true),
+            ("from PyQt5 import QtCore  # not qtpy", false),
+            ("import qtpyx", false),
+        ] {
+            assert_eq!(stands_in(line), want, "{line}");
+        }
+    }
+
+    #[test]
     fn a_script_of_javascript_names_its_package() {
         let text =
             "#!/usr/bin/gjs\nimports.package.init({\n  name: \"org.example.Foo\",\n  prefix: \"/usr\"});";
@@ -199,8 +223,9 @@ mod tests {
     }
 
     #[test]
-    fn windows_go_before_the_terminal() {
-        let text = "import curses\nimport PyQt5\n";
+    fn windows_of_today_go_before_the_terminal_and_before_bindings_of_yesterday() {
+        let text = "import curses\ntry:\n    import gtk\nexcept ImportError:\n    import PyQt5\n";
         assert_eq!(toolkit(Language::Python, text), Some((Toolkit::Qt5, "import PyQt5")));
+        assert_eq!(toolkit(Language::Python, "import pygtk"), Some((Toolkit::Gtk2, "import pygtk")));
     }
 }

@@ -14,7 +14,7 @@ const MAX_MODULES: usize = 24;
 const MAX_PACKAGE_BYTES: usize = 100;
 
 /// The folder in which Debian installs modules.
-const SYSTEM: &str = "/usr/lib/python3/dist-packages";
+pub(crate) const SYSTEM: &str = "/usr/lib/python3/dist-packages";
 
 /// Modules that come with Python and are no toolkit: looking for them would find nothing.
 const STANDARD: [&str; 56] = [
@@ -76,9 +76,11 @@ const STANDARD: [&str; 56] = [
     "warnings",
 ];
 
-/// Where the modules of a script are looked up: beside it, in the folders it names, in the system's.
+/// Where the modules of a script are looked up: beside it, in the folders it names, in the one below `share` that is
+/// called like the script, in the system's.
 pub(crate) fn folders(script: &Path, text: &str) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = script.parent().map(Path::to_owned).into_iter().collect();
+    folders.extend(shared(script).into_iter().flatten());
     for part in text.split(['\'', '"']) {
         if folders.len() > MAX_FOLDERS {
             break;
@@ -90,6 +92,13 @@ pub(crate) fn folders(script: &Path, text: &str) -> Vec<PathBuf> {
     }
     folders.push(PathBuf::from(SYSTEM));
     folders
+}
+
+/// A script of `/usr/bin` finds its own modules from where it stands itself, in words that are not a path.
+fn shared(script: &Path) -> Option<[PathBuf; 2]> {
+    let share = script.parent().filter(|folder| folder.ends_with("bin"))?.parent()?.join("share");
+    let own = share.join(script.file_stem()?);
+    Some([own.join("lib"), own])
 }
 
 /// The files, without their ending, that may hold what `text` imports. `own` is the folder of a module's package, for
@@ -156,11 +165,12 @@ mod tests {
         let text =
             "import sys\nsys.path.insert(1, '/usr/share/mail')\nfrom mail.window import Window\nimport os\n";
         let folders = folders(Path::new("/usr/bin/mail"), text);
-        assert_eq!(folders, ["/usr/bin", "/usr/share/mail", SYSTEM].map(PathBuf::from));
+        let own = ["/usr/share/mail/lib", "/usr/share/mail"];
+        assert_eq!(folders, ["/usr/bin", own[0], own[1], own[1], SYSTEM].map(PathBuf::from));
         let mut asked = Vec::new();
         let files = files(text, None, &mut |top: &str| {
             asked.push(top.to_owned());
-            vec![folders[1].clone()]
+            vec![folders[2].clone()]
         });
         assert_eq!(
             files,
