@@ -131,6 +131,17 @@ pub struct CapabilityDescriptor {
     pub clear_parameters: Box<[Box<str>]>,
 }
 
+impl CapabilityDescriptor {
+    /// Whether a verified manifest says that invoking it changes nothing: then an action of an unknown kind counts as a
+    /// read.
+    #[must_use]
+    pub fn changes_nothing(&self) -> bool {
+        self.signature == SignatureStatus::Verified
+            && self.stability == StabilityLevel::Stable
+            && !self.side_effects
+    }
+}
+
 /// What an application answers to an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapabilityResult {

@@ -2,8 +2,7 @@
 
 use pcp_core::{
     ActionClass, AuthPrincipal, CapabilityId, CapabilityRegistry, ConfirmationConfig, Denial, Domain,
-    ErrorCode, Gate, IntentClassifier, PcpError, PermissionQuestion, SignatureStatus, StabilityLevel,
-    TrustLevel, Verdict,
+    ErrorCode, Gate, IntentClassifier, PcpError, PermissionQuestion, TrustLevel, Verdict,
 };
 use pcp_trust::PrincipalEntry;
 use serde::Deserialize;
@@ -120,11 +119,7 @@ pub(crate) fn principal_named(
 pub(crate) fn test(core: &Core, principal: &AuthPrincipal, id: &CapabilityId) -> Value {
     let found = core.registry.get(id);
     let classification = IntentClassifier.classify(id);
-    let changes_nothing = found.as_ref().is_some_and(|capability| {
-        capability.signature == SignatureStatus::Verified
-            && capability.stability == StabilityLevel::Stable
-            && !capability.side_effects
-    });
+    let changes_nothing = found.as_ref().is_some_and(|capability| capability.changes_nothing());
     let class = classification.effective(changes_nothing);
     let asked = PermissionQuestion {
         id,

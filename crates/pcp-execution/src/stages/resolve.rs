@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use pcp_core::{
-    ActionClass, CapabilityDescriptor, CapabilityId, CapabilityRegistry, SignatureStatus, StabilityLevel,
-};
+use pcp_core::{ActionClass, CapabilityDescriptor, CapabilityId, CapabilityRegistry};
 
 use super::classify::Classified;
 use crate::facts::Facts;
@@ -27,11 +25,7 @@ pub(crate) fn resolve(
 ) -> Resolved {
     let Classified { id, classification } = classified;
     let found = registry.get(&id);
-    let changes_nothing = found.as_ref().is_some_and(|capability| {
-        capability.signature == SignatureStatus::Verified
-            && capability.stability == StabilityLevel::Stable
-            && !capability.side_effects
-    });
+    let changes_nothing = found.as_ref().is_some_and(|capability| capability.changes_nothing());
     let class = classification.effective(changes_nothing);
     facts.class = class;
     Resolved { id, class, service: classification.service, found }
