@@ -7,3 +7,4 @@ function __pcp_cli_ids
     and set -q __pcp_cli_found[1]
 end
 complete -c pcp-cli -n __pcp_cli_ids -f -a '$__pcp_cli_found'
+complete -c pcp-cli -n __pcp_cli_ids -l app -x -a '$__pcp_cli_found'
