@@ -4,13 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
+mod adapters;
 mod audit;
 mod cli;
+mod completion;
 mod config;
 mod desktop;
 mod detection;
 mod durability;
 mod elf;
+mod events;
 mod explain;
 mod hostile;
 mod limits;
@@ -19,6 +22,7 @@ mod notes;
 mod outcomes;
 mod policy;
 mod promises;
+mod snapshot;
 mod support;
 mod tidy;
 mod walls;
