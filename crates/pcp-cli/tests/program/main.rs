@@ -1,6 +1,7 @@
 //! The program as its users meet it: real process, real files, a daemon that says what the test wants.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod completing;
 mod daemon;
 mod files;
 mod following;

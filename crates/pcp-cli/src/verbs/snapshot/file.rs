@@ -25,15 +25,18 @@ pub(super) struct Rows {
     pub(super) capabilities: BTreeMap<String, Row>,
 }
 
-/// The envelope, or its data alone as `jq .data` gives it.
+/// The envelope; its data alone, as `jq .data` gives it, has no such member.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Document {
-    Envelope { data: Lists },
-    Data(Lists),
+#[serde(expecting = "an object")]
+struct Envelope {
+    data: Option<Lists>,
+    #[serde(flatten)]
+    rest: Row,
 }
 
+/// What `snapshot` prints.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Lists {
     apps: Vec<Row>,
     capabilities: Vec<Row>,
@@ -75,10 +78,13 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
 /// The rows of a snapshot.
 pub(super) fn rows(text: &str) -> Result<Rows, Error> {
     let no_snapshot = |why: &dyn std::fmt::Display| {
-        refused(format!("a snapshot has lists of apps and capabilities: {why}"))
+        refused(format!("a snapshot has a list of apps and one of capabilities: {why}"))
     };
-    let document = serde_json::from_str(text).map_err(|error| no_snapshot(&error))?;
-    let (Document::Envelope { data } | Document::Data(data)) = document;
+    let envelope: Envelope = serde_json::from_str(text).map_err(|error| no_snapshot(&error))?;
+    let data = match envelope.data {
+        Some(data) => data,
+        None => serde_json::from_value(Value::Object(envelope.rest)).map_err(|error| no_snapshot(&error))?,
+    };
     let by_id = |rows: Vec<Row>| {
         let mut found = BTreeMap::new();
         for mut row in rows {
