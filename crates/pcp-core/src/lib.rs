@@ -2,7 +2,8 @@
 //!
 //! What things are called ([`Domain`], [`CapabilityId`], [`Intent`], [`ActionClass`]) and what is allowed,
 //! computed from arguments alone. It performs no I/O, reads no clock, spawns nothing and needs no async
-//! runtime; the floors above do. Start with [`Intent`], then [`IntentClassifier`] and [`PermissionEngine`].
+//! runtime; the floors above do. Start with [`Intent`], then [`IntentClassifier`] and [`PermissionEngine`];
+//! protocol v2 of S3 has its own nouns in [`v2`].
 
 mod id_text;
 mod words;
@@ -26,6 +27,7 @@ pub mod permission;
 pub mod ports;
 pub mod principal;
 pub mod server;
+pub mod v2;
 
 pub use action::{ActionClass, Classification, IntentClassifier, SafetyClass, Severity};
 pub use adapter::{Adapter, AdapterHealth, AdapterState, DetectionResult};
