@@ -145,6 +145,39 @@ pub enum Error {
         /// The file read second.
         second: PathBuf,
     },
+    /// An authority key whose issuer, name or generation is no identifier.
+    #[error("{field} of authority key {at} is not 1 to 256 characters of A-Z a-z 0-9 - _ :")]
+    AuthorityIdentifier {
+        /// Which key, from 0.
+        at: usize,
+        /// Which of its three names.
+        field: &'static str,
+    },
+    /// An authority key that cannot verify anything.
+    #[error("cannot use authority key {at}: {source}")]
+    AuthorityKey {
+        /// Which key, from 0.
+        at: usize,
+        /// What is wrong with it.
+        #[source]
+        source: Box<Error>,
+    },
+    /// Two authority keys of one issuer with one name, whether or not they are the same key.
+    #[error("authority key {at} has the issuer and key id of key {first}: one of them must go")]
+    AuthorityDuplicate {
+        /// Which key, from 0.
+        at: usize,
+        /// The one before it.
+        first: usize,
+    },
+    /// More authority keys than a keyring holds.
+    #[error("{keys} authority keys exceed the limit of {limit}: remove those that are out of use")]
+    AuthorityTooMany {
+        /// How many.
+        keys: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// More files in a directory than will be read.
     #[error("{path} holds more than {limit} files: remove what is not in use")]
     TooManyFiles {

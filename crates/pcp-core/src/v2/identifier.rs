@@ -30,8 +30,9 @@ pub(super) fn check_identifier(field: &'static str, text: &str) -> Result<(), In
     }
 }
 
-/// Whether `text` is an identifier, for whoever needs no reason.
-pub(super) fn is_identifier(text: &str) -> bool {
+/// Whether `text` is an identifier of protocol v2, for whoever needs no reason.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
     check_identifier("", text).is_ok()
 }
 

@@ -36,7 +36,7 @@ pub use authority::{
 };
 pub use canonical::{canonical_bytes, canonical_hash};
 pub use capabilities::{ActionCapability, Capabilities, CapabilitiesFault};
-pub use identifier::{MAX_IDENTIFIER_BYTES, Sha256Hash};
+pub use identifier::{MAX_IDENTIFIER_BYTES, Sha256Hash, is_identifier};
 pub use invalid::InvalidRequest;
 pub use observation::{
     Actionability, Bounds, InvalidObservation, MAX_ELEMENTS, MAX_OBSERVATION_BYTES, MAX_OBSERVATION_MS,
