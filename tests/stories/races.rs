@@ -282,6 +282,9 @@ fn a_second_name_of_another_file_at_the_sockets_place_is_reported_and_left_alone
     drop(served);
 }
 
+/// Puts something at a place.
+type Plant<'a> = &'a dyn Fn(&Path);
+
 #[test]
 fn what_somebody_planted_at_the_places_of_the_trails_is_reported_and_left_alone() {
     let mut device = Device::new(&Plan::default());
@@ -295,7 +298,7 @@ fn what_somebody_planted_at_the_places_of_the_trails_is_reported_and_left_alone(
         std::os::unix::fs::lchown(path, Some(device.uids.daemon), None).unwrap();
     };
     let kept = device.path("kept");
-    let plant: [(&str, &Path, &dyn Fn(&Path)); 7] = [
+    let plant: [(&str, &Path, Plant<'_>); 7] = [
         ("state: file", &state, &|at| fs::write(at, "").unwrap()),
         ("audit: link", &audit, &|at| symlink(&outside, at).unwrap()),
         ("audit: file", &audit, &|at| fs::write(at, "").unwrap()),
