@@ -225,6 +225,8 @@ fn processes_that_connect_and_are_gone_keep_nobody_waiting_and_are_not_logged() 
     const GONE: usize = 20;
     let mut device = Device::new(&Plan::default());
     device.start();
+    // Once it serves, it has said all that it says of its start.
+    assert_eq!(device.cli(&["ping"]).code, 0);
     let lines = device.log().lines().count();
     device.daemon().signal(Signal::SIGSTOP);
     let script = "import socket,sys;s=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1])";
