@@ -123,6 +123,8 @@ error_codes! {
     InvalidParameters = "invalid_parameters", Refused, 10;
     /// The operation id is already bound to another action.
     Conflict = "conflict", Refused, 10;
+    /// The operation id is dated too far ahead of the device's clock; it was not claimed.
+    ClockSkew = "clock_skew", Refused, 10;
     /// The request is not supported by this tier or build.
     Unsupported = "unsupported", Refused, 10;
     /// The record that must precede the effect could not be written.

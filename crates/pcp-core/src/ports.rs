@@ -196,6 +196,15 @@ pub enum ClaimState {
         /// The limit.
         limit: usize,
     },
+    /// Nothing is known of the id, and it is dated further ahead than any clock may be.
+    Skewed {
+        /// Milliseconds ahead of the latest time known.
+        ahead_ms: u64,
+        /// The most that is allowed.
+        limit_ms: u64,
+    },
+    /// What is known of the id cannot be read, so that nothing may be done.
+    Unreadable,
 }
 
 /// What a replayed operation's answer repeats of its first one.
@@ -211,8 +220,9 @@ pub struct StoredEnd {
 
 /// Binds operation ids to actions, so that none runs twice.
 pub trait OperationClaims: Send + Sync {
-    /// Claims the id for the action, or says why not.
-    fn begin(&self, id: OperationId, action: ActionHash) -> ClaimState;
+    /// Claims the id for the action, or says why not. `wall_ms` is the wall clock: it says which ids are too old
+    /// to be claimed, and which are of the future.
+    fn begin(&self, id: OperationId, action: ActionHash, wall_ms: u64) -> ClaimState;
     /// Gives a claim back whose record was never appended.
     fn forget(&self, id: OperationId);
     /// Notes how a claimed operation ended.

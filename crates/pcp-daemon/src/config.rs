@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pcp_execution::PipelineConfig;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long each part of an intent may take.
     pub pipeline: Pipeline,
+    /// What becomes of records.
+    pub audit: Audit,
     /// Where applications are looked for.
     pub detection: Detection,
     /// What is logged.
@@ -149,6 +152,28 @@ impl From<&Pipeline> for PipelineConfig {
     }
 }
 
+/// What becomes of records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Audit {
+    /// How many hours old an operation id may be when it is first seen. Records are kept beyond that.
+    pub retention_hours: u64,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self { retention_hours: pcp_durable::RETENTION.as_secs() / 3_600 }
+    }
+}
+
+impl Audit {
+    /// The same as a time.
+    #[must_use]
+    pub const fn retention(&self) -> Duration {
+        Duration::from_secs(self.retention_hours.saturating_mul(3_600))
+    }
+}
+
 /// Where applications are looked for, and how changes are noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -218,7 +243,7 @@ pub enum Level {
 }
 
 /// The widest range of a limit or time; what is outside is a typing error.
-const RANGES: [(&str, u64, u64); 11] = [
+const RANGES: [(&str, u64, u64); 12] = [
     ("limits.requests_per_second", 1, 1_000_000),
     ("limits.uid_requests_per_second", 1, 10_000_000),
     ("limits.connections_per_uid", 1, 65_536),
@@ -230,6 +255,7 @@ const RANGES: [(&str, u64, u64); 11] = [
     ("pipeline.execute_ms", 1, 600_000),
     ("pipeline.validate_ms", 1, 60_000),
     ("detection.scan_interval_ms", 1_000, 86_400_000),
+    ("audit.retention_hours", 1, 8_784),
 ];
 
 impl Config {
@@ -315,6 +341,7 @@ impl Config {
             pipeline.execute_ms.unwrap_or(1),
             pipeline.validate_ms,
             self.detection.scan_interval_ms,
+            self.audit.retention_hours,
         ];
         for ((key, least, most), value) in RANGES.into_iter().zip(values) {
             if !(least..=most).contains(&value) {
@@ -390,6 +417,7 @@ mod tests {
                 "detection.data_dirs names \"share\"; absolute paths",
             ),
             ("[detection]\nscan_interval_ms = 1\n", None, "detection.scan_interval_ms is 1"),
+            ("[audit]\nretention_hours = 0\n", None, "audit.retention_hours is 0, outside 1 to 8784"),
             ("[log]\nlevel = \"loud\"\n", Some(2), "loud"),
             ("[nothing]\n", Some(1), "nothing"),
             ("limits = \n", Some(1), ""),

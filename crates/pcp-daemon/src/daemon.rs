@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::unistd::Group;
 use pcp_core::{AppId, Clock, PermissionEngine, PermissionStore};
-use pcp_durable::AuditLog;
+use pcp_durable::{AuditLog, Limits};
 use pcp_execution::{ExecutionPipeline, Ports};
 use pcp_ipc::EventTexts;
 use pcp_push::PushEventBus;
@@ -234,7 +234,9 @@ async fn idle(sessions: &LocalSet, core: &Rc<Core>) {
 fn open_audit(config: &Config, clock: &dyn Clock) -> Result<Arc<AuditLog>, Error> {
     let path = config.paths.audit();
     let fault = |why: String| Error::Audit { path: path.clone(), why };
-    let (log, recovery) = AuditLog::open(&path, clock.wall_ms()).map_err(|error| fault(error.to_string()))?;
+    let limits = Limits { retention: config.audit.retention(), ..Limits::default() };
+    let opened = AuditLog::open_with(&path, limits, clock.wall_ms());
+    let (log, recovery) = opened.map_err(|error| fault(error.to_string()))?;
     for cut in &recovery.cuts {
         warn!(?cut, "a torn record at the end of a trail was cut off");
     }

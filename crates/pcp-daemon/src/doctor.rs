@@ -45,7 +45,16 @@ fn audit(core: &Core) -> Value {
     }
     let counts: Vec<String> =
         trails.iter().map(|(trail, status)| format!("{trail} {} records", status.appended)).collect();
-    let counts = counts.join(", ");
+    let (segments, without_index) = core.audit.ledger().segments();
+    let counts = format!("{}, {segments} closed segments", counts.join(", "));
+    if without_index > 0 {
+        let detail = format!(
+            "{counts}; {without_index} of them have no index and are read when an old operation is asked for"
+        );
+        let fix =
+            "see that the state directory does not fill up, and restart the daemon: it makes them again";
+        return check("audit", "warning", detail, Some(fix));
+    }
     match trails.iter().map(|(_, status)| status.dropped).sum::<u64>() {
         0 => check("audit", "ok", counts, None),
         lost => {

@@ -12,7 +12,11 @@ use crate::disk::{Disk, DiskFile, is_full};
 use crate::line::Chain;
 use crate::scan::{Line, Scanner};
 use crate::segment::{self, Segment};
-use crate::tail;
+use crate::shelf::Shelf;
+
+mod open;
+
+pub(crate) use open::Seen;
 
 /// A segment is closed when the next line would make it longer: some ten thousand records, small
 /// enough to copy and to check at once.
@@ -64,42 +68,11 @@ pub(crate) struct Journal {
     /// End of the space reserved in the current file.
     reserved: u64,
     segment_bytes: u64,
+    /// Where closed segments go, if anybody looks for operations in them.
+    shelf: Option<Shelf>,
 }
 
 impl Journal {
-    /// Opens a trail, checks and shows every line, cuts a torn tail off and makes the rest durable.
-    pub(crate) fn open(
-        disk: Arc<dyn Disk>,
-        trail: &str,
-        segment_bytes: u64,
-        visit: &mut dyn FnMut(&Line<'_>) -> Result<(), Error>,
-    ) -> Result<(Self, Chain, Option<Cut>), Error> {
-        let mut segments = segment::list(&*disk, trail)?;
-        if segments.is_empty() {
-            let first = Segment::new(trail, 1);
-            disk.create(&first.name).map_err(|source| Error::file("create", &first.name, source))?;
-            segments.push(first);
-        }
-        let mut scanner = Scanner::over(&*disk, segments.clone());
-        let cut = loop {
-            match scanner.next() {
-                Ok(Some(line)) => visit(&line)?,
-                Ok(None) => break None,
-                Err(error) => break Some(cut_tail(&*disk, &segments, scanner.chain().seq + 1, error)?),
-            }
-        };
-        let chain = scanner.chain();
-        let segment = segments.pop().unwrap_or_else(|| Segment::new(trail, 1));
-        let opened = disk.open(&segment.name);
-        let mut file = opened.map_err(|source| Error::file("open", &segment.name, source))?;
-        // Lines written but not synced before a crash were just shown as facts: make them ones.
-        file.sync_data().map_err(|source| Error::file("sync", &segment.name, source))?;
-        disk.sync_dir().map_err(|source| Error::file("sync the directory of", trail, source))?;
-        let size = file.size().map_err(|source| Error::file("measure", &segment.name, source))?;
-        let trail = trail.to_owned();
-        Ok((Self { disk, trail, segment, file, size, reserved: size, segment_bytes }, chain, cut))
-    }
-
     /// Appends whole lines, rotating between them.
     pub(crate) fn write(&mut self, lines: &[u8]) -> Result<(), Stopped> {
         let mut done = 0;
@@ -183,7 +156,11 @@ impl Journal {
         self.disk.sync_dir().map_err(|source| self.fatal("sync the directory of", source))?;
         // Gives back the old segment's reserve; if that fails, only space is lost.
         drop(self.file.truncate(self.size));
-        (self.segment, self.file, self.size, self.reserved) = (next, file, 0, reserved);
+        let closed = std::mem::replace(&mut self.segment, next);
+        (self.file, self.size, self.reserved) = (file, 0, reserved);
+        if let Some(shelf) = &mut self.shelf {
+            shelf.close(&*self.disk, &closed);
+        }
         Ok(true)
     }
 
@@ -204,8 +181,16 @@ impl Journal {
                 }
             }
         }
-        self.size += lines.len() as u64;
+        self.keep(lines);
         Ok(())
+    }
+
+    /// Counts lines that stand in the file now.
+    fn keep(&mut self, lines: &[u8]) {
+        self.size += lines.len() as u64;
+        if let Some(shelf) = &mut self.shelf {
+            shelf.note(lines);
+        }
     }
 
     fn retreat(&mut self, lines: &[u8], done: usize) -> Stopped {
@@ -213,7 +198,8 @@ impl Journal {
         let size = self.size + whole as u64;
         match self.file.truncate(size) {
             Ok(()) => {
-                (self.size, self.reserved) = (size, size);
+                self.keep(&lines[..whole]);
+                self.reserved = size;
                 Stopped { accepted: whole, cause: Cause::Full }
             }
             Err(source) => Stopped { accepted: 0, cause: self.fatal("cut back", source) },
@@ -242,25 +228,4 @@ fn whole_lines(lines: &[u8], room: u64) -> usize {
 
 fn first_line(lines: &[u8]) -> usize {
     lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |end| end + 1)
-}
-
-/// Cuts a torn tail off the last segment that holds anything; every other damage stays an error.
-fn cut_tail(disk: &dyn Disk, segments: &[Segment], seq: u64, error: Error) -> Result<Cut, Error> {
-    let Error::Damaged { file: name, line, offset, .. } = &error else { return Err(error) };
-    let place = segments.iter().position(|segment| segment.name == *name).unwrap_or(0);
-    for later in &segments[place + 1..] {
-        let size = disk.open(&later.name).and_then(|file| file.size());
-        if size.map_err(|source| Error::file("measure", &later.name, source))? > 0 {
-            return Err(error);
-        }
-    }
-    let failed = |action| move |source| Error::file(action, name, source);
-    let mut file = disk.open(name).map_err(failed("open"))?;
-    if !tail::is_torn(&*file, *offset, seq).map_err(failed("read"))? {
-        return Err(error);
-    }
-    let bytes = file.size().map_err(failed("measure"))? - offset;
-    file.truncate(*offset).map_err(failed("cut the torn tail of"))?;
-    file.sync_data().map_err(failed("sync"))?;
-    Ok(Cut { file: name.clone(), line: *line, offset: *offset, bytes })
 }

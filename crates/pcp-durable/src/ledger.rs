@@ -1,22 +1,37 @@
 //! Which operation ids are bound to which action, so that none runs twice (R-181..R-183).
 //!
-//! An index in memory over the trails: a claim is the intent record, its end the terminal record; nothing
-//! is stored twice. Ids are ordered by time, so the newest ones are kept and an id older than everything
-//! that was let go is refused, never run.
+//! A claim is the intent record, its end the terminal record; nothing is stored twice. The newest operations
+//! are in memory, every other one is found in its segment. An id older than the retention horizon of which
+//! nothing is known is expired, never run.
 
-use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pcp_core::{
     ActionHash, AuditEnd, ClaimState, Effect, ErrorCode, OperationClaims, OperationId, StoredEnd, Terminal,
     Tier,
 };
 
+use crate::Error;
+use crate::archive::{Archive, Found};
+use crate::index::{Id, Summary};
 use crate::line::{Hash, unhex};
 use crate::record::Record;
 
-/// Operations the index holds: the newest ones, at about 100 bytes each.
+mod rows;
+
+use rows::Rows;
+
+/// Operations held in memory: the newest ones, at about 100 bytes each.
 pub const MAX_OPERATIONS: usize = 50_000;
+
+/// How old an operation id may be when it is first seen: a day, in which a lost answer is asked for again.
+pub const RETENTION: Duration = Duration::from_hours(24);
+
+/// How far an operation id may be dated ahead of the latest time known here: callers' clocks differ by
+/// minutes, and what is further off is no clock.
+pub const MAX_AHEAD: Duration = Duration::from_mins(5);
 
 /// Operations that may be under way at once: fewer than records may wait to become durable.
 pub const MAX_RUNNING: usize = 128;
@@ -40,55 +55,107 @@ pub struct OperationStatus {
     pub duration_us: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    id: OperationId,
-    status: OperationStatus,
-}
-
-/// The index of claimed operations.
-#[derive(Debug, Default)]
+/// The claimed operations.
+#[derive(Debug)]
 pub struct OperationLedger {
     rows: Mutex<Rows>,
+    archive: Option<Archive>,
+    retention_ms: u64,
+    /// The latest wall time in any record, which no clock that is set back takes back (TH-13).
+    high_water_ms: AtomicU64,
 }
 
-#[derive(Debug)]
-struct Rows {
-    /// Sorted by id, which is by time: new ones go to the end.
-    rows: VecDeque<Row>,
-    running: usize,
-    limit: usize,
-    /// The newest id that was let go.
-    floor: Option<OperationId>,
-}
-
-impl Default for Rows {
+impl Default for OperationLedger {
     fn default() -> Self {
-        Self { rows: VecDeque::new(), running: 0, limit: MAX_OPERATIONS, floor: None }
+        Self::over(None, RETENTION)
     }
 }
 
 impl OperationLedger {
-    /// An empty index.
+    /// An empty ledger without segments to look into.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What is known of an operation; `None` if it never was claimed, or so long ago that it was let go.
+    /// An empty ledger over the closed segments of an archive.
+    pub(crate) fn over(archive: Option<Archive>, retention: Duration) -> Self {
+        Self {
+            rows: Mutex::default(),
+            archive,
+            retention_ms: millis(retention),
+            high_water_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// What is known of an operation, also one that ended long ago; `None` if it never was claimed.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] or [`Error::Disk`] when the segment that may hold it cannot be read.
+    pub fn look_up(&self, id: OperationId) -> Result<Option<OperationStatus>, Error> {
+        let rows = self.lock();
+        match rows.status(id) {
+            Some(status) => Ok(Some(status)),
+            None => self.look_up_archived(&rows, id),
+        }
+    }
+
+    /// As [`OperationLedger::look_up`]; also `None` where nothing could be read.
     #[must_use]
     pub fn status(&self, id: OperationId) -> Option<OperationStatus> {
-        let rows = self.lock();
-        rows.find(id).ok().map(|at| rows.rows[at].status)
+        self.look_up(id).ok().flatten()
     }
 
-    /// Operations in the index.
+    /// The latest wall time known here, in Unix milliseconds.
+    #[must_use]
+    pub fn high_water_ms(&self) -> u64 {
+        self.high_water_ms.load(Ordering::Relaxed)
+    }
+
+    /// Closed segments, and how many of them must be read line by line when an operation is looked up.
+    #[must_use]
+    pub fn segments(&self) -> (usize, usize) {
+        self.archive.as_ref().map_or((0, 0), Archive::count)
+    }
+
+    /// Notes the wall time of a record.
+    pub(crate) fn reached(&self, time_ms: u64) {
+        self.high_water_ms.fetch_max(time_ms, Ordering::Relaxed);
+    }
+
+    /// Puts a closed segment into the archive.
+    pub(crate) fn shelve(&self, trail: usize, number: u32, summary: Summary, indexed: bool) {
+        self.reached(summary.latest_ms);
+        if let Some(archive) = &self.archive {
+            archive.put(trail, number, summary, indexed);
+        }
+    }
+
+    /// Notes that the terminals of these operations are found in the archive from now on.
+    pub(crate) fn settle(&self, ids: impl Iterator<Item = Id>) {
+        let mut rows = self.lock();
+        ids.for_each(|id| rows.settle(&id));
+    }
+
+    /// Everything in the closed segments is old from now on: memory knows all that is newer.
+    pub(crate) fn begin_behind_archive(&self) {
+        let highest = self.archive.as_ref().and_then(Archive::highest);
+        self.lock().raise_floor(highest);
+    }
+
+    /// What the closed segments say of an operation that memory does not know.
+    fn look_up_archived(&self, rows: &Rows, id: OperationId) -> Result<Option<OperationStatus>, Error> {
+        let Some(archive) = self.archive.as_ref().filter(|_| rows.was_let_go(id)) else { return Ok(None) };
+        Ok(archive.find(id.as_bytes())?.and_then(|found| archived_status(&found)))
+    }
+
+    /// Operations in memory.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lock().rows.len()
+        self.lock().len()
     }
 
-    /// True if no operation was ever claimed.
+    /// True if no operation is in memory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -97,11 +164,8 @@ impl OperationLedger {
     /// Notes the intent record of an operation.
     pub(crate) fn claimed(&self, id: OperationId, action: ActionHash, tier: Option<Tier>, line: Hash) {
         let mut rows = self.lock();
-        let row = rows.enter(id, action);
-        (row.tier, row.audit_hash) = (tier, line);
-        if row.terminal.take().is_some() {
-            rows.running += 1;
-        }
+        let status = OperationStatus { tier, audit_hash: line, ..OperationStatus::begun(action) };
+        rows.put(id, status);
     }
 
     /// Notes the terminal record of an operation.
@@ -113,10 +177,7 @@ impl OperationLedger {
         end: &AuditEnd,
         line: Hash,
     ) {
-        let mut rows = self.lock();
-        let row = rows.enter(id, action);
-        let was_running = row.terminal.is_none();
-        *row = OperationStatus {
+        let status = OperationStatus {
             action_hash: action,
             terminal: Some(end.terminal),
             error: end.error,
@@ -125,38 +186,21 @@ impl OperationLedger {
             audit_hash: line,
             duration_us: end.duration_us,
         };
-        rows.running -= usize::from(was_running);
+        self.lock().put(id, status);
     }
 
     /// The hash of the intent record of an operation under way.
     pub(crate) fn claim_hash(&self, id: OperationId) -> Option<Hash> {
-        let status = self.status(id)?;
+        let rows = self.lock();
+        let status = rows.status(id)?;
         (status.terminal.is_none() && status.audit_hash != Hash::default()).then_some(status.audit_hash)
     }
 
     /// Takes a record read back from a trail.
     pub(crate) fn replay(&self, record: &Record<'_>, line: Hash) {
-        let id = OperationId::parse(&record.operation_id);
-        let action = unhex(record.action_hash.as_bytes()).map(ActionHash::from_bytes);
-        let (Ok(id), Some(action)) = (id, action) else { return };
-        let tier = record.tier.as_deref().and_then(|tier| tier.parse().ok());
-        match &*record.kind {
-            "intent" => self.claimed(id, action, tier, line),
-            "terminal" => {
-                let word = record.terminal.as_deref().and_then(|word| word.parse().ok());
-                let end = AuditEnd {
-                    stage: pcp_core::Stage::Audit,
-                    // A terminal that this build does not know is not a licence to run again.
-                    terminal: word.unwrap_or(Terminal::OutcomeUnknown),
-                    error: record.error.as_deref().and_then(|word| word.parse().ok()),
-                    effect: record.effect.as_deref().and_then(|word| word.parse().ok()),
-                    verification: "",
-                    timed_out: false,
-                    duration_us: record.duration_us.unwrap_or(0),
-                };
-                self.ended(id, action, tier, &end, line);
-            }
-            _ => {}
+        self.reached(record.time_ms);
+        if let Some((id, status)) = read_status(record, line) {
+            self.lock().put(id, status);
         }
     }
 
@@ -165,87 +209,93 @@ impl OperationLedger {
     }
 }
 
-impl Rows {
-    fn find(&self, id: OperationId) -> Result<usize, usize> {
-        self.rows.binary_search_by(|row| row.id.cmp(&id))
+/// A claim that nobody works on any more and that has no end is unknown for ever.
+fn archived_status(found: &Found) -> Option<OperationStatus> {
+    let (_, mut status) = read_status(&Record::read(&found.line)?, found.hash)?;
+    if !found.is_end {
+        status.terminal = Some(Terminal::OutcomeUnknown);
+        (status.error, status.effect) = (Some(ErrorCode::OutcomeUnknown), Some(Effect::Unknown));
     }
+    Some(status)
+}
 
-    /// The row of an operation; a new one is under way.
-    fn enter(&mut self, id: OperationId, action_hash: ActionHash) -> &mut OperationStatus {
-        if self.find(id).is_err() {
-            self.make_room();
+/// What an intent or a terminal record says of its operation.
+fn read_status(record: &Record<'_>, line: Hash) -> Option<(OperationId, OperationStatus)> {
+    let id = record.operation()?;
+    let action_hash = ActionHash::from_bytes(unhex(record.action_hash.as_bytes())?);
+    let tier = record.tier.as_deref().and_then(|tier| tier.parse().ok());
+    let claim = OperationStatus {
+        action_hash,
+        terminal: None,
+        error: None,
+        effect: None,
+        tier,
+        audit_hash: line,
+        duration_us: 0,
+    };
+    match &*record.kind {
+        "intent" => Some((id, claim)),
+        "terminal" => {
+            let word = record.terminal.as_deref().and_then(|word| word.parse().ok());
+            // A terminal that this build does not know is not a licence to run again.
+            let terminal = Some(word.unwrap_or(Terminal::OutcomeUnknown));
+            let error = record.error.as_deref().and_then(|word| word.parse().ok());
+            let effect = record.effect.as_deref().and_then(|word| word.parse().ok());
+            let duration_us = record.duration_us.unwrap_or(0);
+            Some((id, OperationStatus { terminal, error, effect, duration_us, ..claim }))
         }
-        let at = match self.find(id) {
-            Ok(at) => at,
-            Err(at) => {
-                let status = OperationStatus {
-                    action_hash,
-                    terminal: None,
-                    error: None,
-                    effect: None,
-                    tier: None,
-                    audit_hash: Hash::default(),
-                    duration_us: 0,
-                };
-                self.rows.insert(at, Row { id, status });
-                self.running += 1;
-                at
-            }
-        };
-        &mut self.rows[at].status
-    }
-
-    /// Lets the oldest ended operations go until there is room for one more.
-    fn make_room(&mut self) {
-        while self.rows.len() >= self.limit {
-            let oldest = self.rows.iter().position(|row| row.status.terminal.is_some());
-            let Some(row) = oldest.and_then(|at| self.rows.remove(at)) else { return };
-            self.floor = self.floor.max(Some(row.id));
-        }
+        _ => None,
     }
 }
 
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl OperationClaims for OperationLedger {
-    fn begin(&self, id: OperationId, action: ActionHash) -> ClaimState {
+    fn begin(&self, id: OperationId, action: ActionHash, wall_ms: u64) -> ClaimState {
         let mut rows = self.lock();
-        if let Ok(at) = rows.find(id) {
-            let status = rows.rows[at].status;
+        let known = match rows.status(id) {
+            Some(status) => Some(status),
+            // The lock is kept: nobody else may find the id fresh meanwhile.
+            None => match self.look_up_archived(&rows, id) {
+                Ok(status) => status,
+                Err(_) => return ClaimState::Unreadable,
+            },
+        };
+        if let Some(status) = known {
             return match status.terminal {
                 _ if status.action_hash != action => ClaimState::Conflict,
                 Some(terminal) => ClaimState::Ended(terminal),
                 None => ClaimState::Running,
             };
         }
-        if rows.floor.is_some_and(|floor| id <= floor) {
+        let latest_ms = self.high_water_ms().max(wall_ms);
+        let (ahead_ms, limit_ms) = (id.unix_ms().saturating_sub(latest_ms), millis(MAX_AHEAD));
+        if ahead_ms > limit_ms {
+            return ClaimState::Skewed { ahead_ms, limit_ms };
+        }
+        if id.unix_ms().saturating_add(self.retention_ms) < wall_ms {
             return ClaimState::Ended(Terminal::ExpiredBeforeEffect);
         }
-        if rows.running >= MAX_RUNNING {
+        if rows.running() >= MAX_RUNNING {
             return ClaimState::Full { limit: MAX_RUNNING };
         }
-        rows.enter(id, action);
+        rows.put(id, OperationStatus::begun(action));
         ClaimState::Fresh
     }
 
     fn forget(&self, id: OperationId) {
-        let mut rows = self.lock();
-        if let Ok(at) = rows.find(id)
-            && rows.rows[at].status.terminal.is_none()
-        {
-            rows.rows.remove(at);
-            rows.running -= 1;
-        }
+        self.lock().forget(id);
     }
 
     fn end(&self, id: OperationId, terminal: Terminal) {
         let mut rows = self.lock();
-        let Ok(at) = rows.find(id) else { return };
-        let status = &mut rows.rows[at].status;
-        let was_running = status.terminal.is_none();
+        let Some(status) = rows.status(id) else { return };
         if status.terminal != Some(terminal) {
             // The record says something else or could not be kept: its details do not describe this end.
-            *status = OperationStatus { terminal: Some(terminal), error: None, effect: None, ..*status };
+            rows.put(id, OperationStatus { terminal: Some(terminal), error: None, effect: None, ..status });
         }
-        rows.running -= usize::from(was_running);
     }
 
     fn stored(&self, id: OperationId) -> StoredEnd {
@@ -257,77 +307,20 @@ impl OperationClaims for OperationLedger {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn op(n: u64) -> OperationId {
-        OperationId::from_parts(1_000_000 + n, [7; 10])
-    }
-
-    fn action(n: u8) -> ActionHash {
-        ActionHash::from_bytes([n; 32])
-    }
-
-    #[test]
-    fn an_id_is_fresh_once_then_running_then_ended_and_never_another_action() {
-        let ledger = OperationLedger::new();
-
-        assert_eq!(ledger.begin(op(1), action(1)), ClaimState::Fresh);
-        assert_eq!(ledger.begin(op(1), action(1)), ClaimState::Running);
-        assert_eq!(ledger.begin(op(1), action(2)), ClaimState::Conflict);
-        ledger.end(op(1), Terminal::Succeeded);
-        for _ in 0..100 {
-            assert_eq!(ledger.begin(op(1), action(1)), ClaimState::Ended(Terminal::Succeeded));
-            assert_eq!(ledger.begin(op(1), action(2)), ClaimState::Conflict);
+impl OperationStatus {
+    /// An operation that begins.
+    const fn begun(action_hash: ActionHash) -> Self {
+        Self {
+            action_hash,
+            terminal: None,
+            error: None,
+            effect: None,
+            tier: None,
+            audit_hash: [0; 32],
+            duration_us: 0,
         }
-    }
-
-    #[test]
-    fn a_forgotten_claim_leaves_the_id_free_and_an_ended_one_cannot_be_forgotten() {
-        let ledger = OperationLedger::new();
-        let _ = ledger.begin(op(1), action(1));
-        ledger.forget(op(1));
-        assert_eq!(ledger.begin(op(1), action(2)), ClaimState::Fresh);
-
-        ledger.end(op(1), Terminal::Failed);
-        ledger.forget(op(1));
-
-        assert_eq!(ledger.begin(op(1), action(2)), ClaimState::Ended(Terminal::Failed));
-    }
-
-    #[test]
-    fn only_so_many_operations_are_under_way_at_once() {
-        let ledger = OperationLedger::new();
-        for n in 0..MAX_RUNNING as u64 {
-            assert_eq!(ledger.begin(op(n), action(1)), ClaimState::Fresh);
-        }
-        assert_eq!(ledger.begin(op(999), action(1)), ClaimState::Full { limit: MAX_RUNNING });
-        ledger.end(op(5), Terminal::Succeeded);
-        assert_eq!(ledger.begin(op(999), action(1)), ClaimState::Fresh);
-    }
-
-    #[test]
-    fn an_id_older_than_what_was_let_go_is_expired_and_one_under_way_is_never_let_go() {
-        let ledger = OperationLedger { rows: Mutex::new(Rows { limit: 10, ..Rows::default() }) };
-        let _ = ledger.begin(op(0), action(1));
-        for n in 1..=20 {
-            assert_eq!(ledger.begin(op(n), action(1)), ClaimState::Fresh);
-            ledger.end(op(n), Terminal::Succeeded);
-        }
-
-        assert_eq!(ledger.len(), 10);
-        assert_eq!(ledger.begin(op(0), action(1)), ClaimState::Running);
-        for n in 1..=11 {
-            let state = ledger.begin(op(n), action(1));
-            assert_eq!(state, ClaimState::Ended(Terminal::ExpiredBeforeEffect), "{n}");
-        }
-        assert_eq!(ledger.begin(op(12), action(1)), ClaimState::Ended(Terminal::Succeeded));
-        assert_eq!(ledger.begin(op(21), action(1)), ClaimState::Fresh);
-    }
-
-    #[test]
-    fn a_row_is_at_most_a_hundred_bytes() {
-        assert!(size_of::<Row>() <= 100, "{}", size_of::<Row>());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,8 +4,10 @@
 //! a clock, decides a policy or knows a socket; the chain makes tampering evident, it does not prevent it.
 //! Start with [`AuditLog`]; below it, [`Writer`] takes records from any thread and says when they are durable.
 
+mod archive;
 pub mod disk;
 mod error;
+mod index;
 mod journal;
 mod json;
 mod ledger;
@@ -14,6 +16,7 @@ mod offline;
 mod record;
 mod scan;
 mod segment;
+mod shelf;
 mod tail;
 mod trail;
 mod verify;
@@ -23,7 +26,7 @@ pub use disk::{Disk, RealDisk};
 pub use error::Error;
 pub use journal::{Cut, RESERVE_BYTES, SEGMENT_BYTES};
 pub use json::JsonFault;
-pub use ledger::{MAX_OPERATIONS, MAX_RUNNING, OperationLedger, OperationStatus};
+pub use ledger::{MAX_AHEAD, MAX_OPERATIONS, MAX_RUNNING, OperationLedger, OperationStatus, RETENTION};
 pub use line::{Chain, Hash, LineFault, LineWriter, Link, MAX_LINE_BYTES};
 pub use offline::{Filter, Show, Shown, status_in_directory, status_in_file};
 pub use record::{Record, RecordCaller, RecordTarget};

@@ -7,9 +7,11 @@ use std::path::Path;
 use pcp_core::{OperationId, RecordKind, Terminal, Trail};
 
 use crate::Error;
+use crate::archive::find_by_index;
 use crate::disk::{Disk, RealDisk};
+use crate::index;
 use crate::ledger::{OperationLedger, OperationStatus};
-use crate::line::Hash;
+use crate::line::{Chain, Hash};
 use crate::record::Record;
 use crate::scan::Scanner;
 use crate::segment;
@@ -156,14 +158,56 @@ impl<'d> Show<'d> {
     }
 }
 
-/// What the trails of a directory say about an operation. `terminal: None` is a claim whose end is not
-/// written: under way if a daemon runs, unknown if none does.
+/// What the trails of a directory say about an operation, as long as its segments are kept. `terminal: None` is
+/// a claim whose end is not written: under way if a daemon runs, unknown if none does.
 ///
 /// # Errors
 /// [`Error::NotPrivate`], [`Error::Damaged`], [`Error::SegmentMissing`], [`Error::Disk`].
 pub fn status_in_directory(directory: &Path, id: OperationId) -> Result<Option<OperationStatus>, Error> {
     let disk = RealDisk::open_read_only(directory)?;
-    status_in(Show::of_disk(&disk, only(id))?, id)
+    let ledger = OperationLedger::new();
+    for trail in Trail::ALL {
+        replay_trail(&disk, trail.as_str(), id, &ledger)?;
+    }
+    Ok(ledger.status(id))
+}
+
+/// Shows the ledger an operation's records in one trail. A closed segment is not read where its index fits.
+fn replay_trail(
+    disk: &dyn Disk,
+    trail: &str,
+    id: OperationId,
+    ledger: &OperationLedger,
+) -> Result<(), Error> {
+    let segments = segment::list(disk, trail)?;
+    let mut chain = Chain::default();
+    for (at, segment) in segments.iter().enumerate() {
+        let closed = at + 1 < segments.len();
+        if closed
+            && let Some((summary, _)) = index::load(disk, segment, chain)
+            && let Ok(found) = find_by_index(disk, segment, &summary, id.as_bytes())
+        {
+            chain = summary.after;
+            if let Some(found) = found {
+                replay(ledger, &found.line, found.hash);
+            }
+            continue;
+        }
+        let mut scanner = Scanner::behind(disk, vec![segment.clone()], chain);
+        while let Some(line) = scanner.next()? {
+            if Record::read(line.bytes).and_then(|record| record.operation()) == Some(id) {
+                replay(ledger, line.bytes, line.hash);
+            }
+        }
+        chain = scanner.chain();
+    }
+    Ok(())
+}
+
+fn replay(ledger: &OperationLedger, line: &[u8], hash: Hash) {
+    if let Some(record) = Record::read(line) {
+        ledger.replay(&record, hash);
+    }
 }
 
 /// What one journal file says about an operation.
@@ -171,19 +215,10 @@ pub fn status_in_directory(directory: &Path, id: OperationId) -> Result<Option<O
 /// # Errors
 /// As [`status_in_directory`].
 pub fn status_in_file(path: &Path, id: OperationId) -> Result<Option<OperationStatus>, Error> {
-    status_in(Show::of_file(path, only(id))?, id)
-}
-
-fn only(id: OperationId) -> Filter {
-    Filter { operation_id: Some(id), ..Filter::default() }
-}
-
-fn status_in(mut show: Show<'_>, id: OperationId) -> Result<Option<OperationStatus>, Error> {
     let ledger = OperationLedger::new();
+    let mut show = Show::of_file(path, Filter { operation_id: Some(id), ..Filter::default() })?;
     while let Some(shown) = show.next()? {
-        if let Some(record) = Record::read(shown.line) {
-            ledger.replay(&record, shown.hash);
-        }
+        replay(&ledger, shown.line, shown.hash);
     }
     Ok(ledger.status(id))
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use pcp_core::{AuditEnd, AuditEntry, Tier};
+use pcp_core::{AuditEnd, AuditEntry, OperationId, Tier};
 use serde::Deserialize;
 
 use crate::line::{Hash, LineWriter};
@@ -114,5 +114,10 @@ impl<'a> Record<'a> {
     #[must_use]
     pub fn read(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
+    }
+
+    /// The operation, if its id is one.
+    pub(crate) fn operation(&self) -> Option<OperationId> {
+        OperationId::parse(&self.operation_id).ok()
     }
 }

@@ -68,11 +68,16 @@ pub(crate) struct Scanner<'d> {
 impl<'d> Scanner<'d> {
     /// Reads a whole trail.
     pub(crate) fn over(disk: &'d dyn Disk, segments: Vec<Segment>) -> Self {
+        Self::behind(disk, segments, Chain::default())
+    }
+
+    /// Reads segments of a trail that follow what stands before them.
+    pub(crate) fn behind(disk: &'d dyn Disk, segments: Vec<Segment>, chain: Chain) -> Self {
         Self {
             disk: Some(disk),
             rest: segments.into_iter(),
             current: None,
-            chain: Chain::default(),
+            chain,
             adopt: false,
             buffer: vec![0; BUFFER_BYTES],
             start: 0,

@@ -15,6 +15,11 @@ impl Segment {
         Self { number, name: format!("{trail}.{number:06}.jsonl") }
     }
 
+    /// The file of its index, once it is closed.
+    pub(crate) fn index_name(&self) -> String {
+        self.name.replace(".jsonl", ".index")
+    }
+
     fn parse(trail: &str, name: &str) -> Option<Self> {
         let digits = name.strip_prefix(trail)?.strip_prefix('.')?.strip_suffix(".jsonl")?;
         let segment = Self::new(trail, digits.parse().ok()?);

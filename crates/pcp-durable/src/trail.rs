@@ -14,9 +14,12 @@ use pcp_core::{
     RecordKind, Stage, Terminal, Trail,
 };
 
+use crate::archive::Archive;
 use crate::disk::{Disk, RealDisk};
-use crate::journal::Cut;
+use crate::index::Id;
+use crate::journal::{Cut, Seen};
 use crate::ledger::OperationLedger;
+use crate::line::{Hash, hash};
 use crate::record::{self, Record};
 use crate::scan::{Line, read_at};
 use crate::verify::{TrailReport, verify_trail};
@@ -44,12 +47,10 @@ pub struct Recovery {
 /// A claim without an end, as found on the disk.
 #[derive(Debug)]
 struct Open {
-    id: OperationId,
     trail: usize,
     file: String,
     offset: u64,
     length: usize,
-    hash: [u8; 32],
 }
 
 /// The audit log of one daemon.
@@ -66,7 +67,15 @@ impl AuditLog {
     /// # Errors
     /// [`Error::NotPrivate`], [`Error::InUse`], [`Error::Damaged`], [`Error::SegmentMissing`], [`Error::Disk`].
     pub fn open(directory: &Path, time_ms: u64) -> Result<(Self, Recovery), Error> {
-        Self::open_on(Arc::new(RealDisk::open(directory)?), Limits::default(), time_ms)
+        Self::open_with(directory, Limits::default(), time_ms)
+    }
+
+    /// Opens the log in a directory with sizes and times of one's own.
+    ///
+    /// # Errors
+    /// As [`AuditLog::open`].
+    pub fn open_with(directory: &Path, limits: Limits, time_ms: u64) -> Result<(Self, Recovery), Error> {
+        Self::open_on(Arc::new(RealDisk::open(directory)?), limits, time_ms)
     }
 
     /// Opens the log on any disk.
@@ -74,18 +83,31 @@ impl AuditLog {
     /// # Errors
     /// As [`AuditLog::open`].
     pub fn open_on(disk: Arc<dyn Disk>, limits: Limits, time_ms: u64) -> Result<(Self, Recovery), Error> {
-        let ledger = Arc::new(OperationLedger::new());
-        let mut recovery = Recovery::default();
-        let mut open: BTreeMap<OperationId, Open> = BTreeMap::new();
         let names: Vec<&str> = Trail::ALL.iter().map(|trail| trail.as_str()).collect();
-        let (writer, opened) = Writer::open(disk.clone(), &names, limits, &mut |trail, line| {
-            recovery.records += 1;
-            let Some(record) = Record::read(line.bytes) else { return Ok(()) };
-            recovery.latest_ms = recovery.latest_ms.max(record.time_ms);
-            ledger.replay(&record, line.hash);
-            track_open(&mut open, trail, line, &record);
-            Ok(())
-        })?;
+        let archive = Archive::new(disk.clone(), &names);
+        let ledger = Arc::new(OperationLedger::over(Some(archive), limits.retention));
+        let mut recovery = Recovery::default();
+        let mut open: BTreeMap<Id, Open> = BTreeMap::new();
+        let (writer, opened) =
+            Writer::open_for(Some(&ledger), disk.clone(), &names, limits, &mut |trail, seen| {
+                match seen {
+                    Seen::Line(line) => {
+                        if let Some(record) = Record::read(line.bytes) {
+                            ledger.replay(&record, line.hash);
+                            track_open(&mut open, trail, line, &record);
+                        }
+                    }
+                    Seen::Loose(_, row) if row.ends() => drop(open.remove(&row.id)),
+                    Seen::Loose(segment, row) => {
+                        let (file, offset, length) = (segment.name.clone(), row.offset.into(), row.length());
+                        open.insert(row.id, Open { trail, file, offset, length });
+                    }
+                }
+                Ok(())
+            })?;
+        ledger.begin_behind_archive();
+        recovery.latest_ms = ledger.high_water_ms();
+        recovery.records = opened.iter().map(|trail| trail.chain.seq).sum();
         recovery.cuts = opened.into_iter().filter_map(|trail| trail.cut).collect();
         let log = Self { writer, ledger };
         log.close_open(&*disk, &open, time_ms, &mut recovery)?;
@@ -122,6 +144,7 @@ impl AuditLog {
         };
         let write = |line: &mut crate::LineWriter<'_>| record::write(line, entry, claim.as_ref());
         let ticket = self.writer.append(trail_id(entry.trail), sync, write)?;
+        self.ledger.reached(entry.time_ms);
         let (id, action) = (entry.operation_id, entry.action_hash);
         match (entry.kind, &entry.end) {
             (RecordKind::Intent, _) => self.ledger.claimed(id, action, entry.tier, ticket.hash),
@@ -159,17 +182,21 @@ impl AuditLog {
     fn close_open(
         &self,
         disk: &dyn Disk,
-        open: &BTreeMap<OperationId, Open>,
+        open: &BTreeMap<Id, Open>,
         time_ms: u64,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
         for claim in open.values() {
-            recovery.unknown.push(claim.id);
             let line = read_claim(disk, claim)?;
-            let mut written = self.append_unknown(claim, &line, time_ms);
+            let hash = hash(&line);
+            let Some(record) = Record::read(&line) else { continue };
+            let Some(id) = record.operation() else { continue };
+            self.ledger.replay(&record, hash);
+            recovery.unknown.push(id);
+            let mut written = self.append_unknown(id, (claim.trail, &line, hash), time_ms);
             if matches!(written, Err(Error::Backlog { .. } | Error::TooManyWaiting { .. })) {
                 self.flush()?;
-                written = self.append_unknown(claim, &line, time_ms);
+                written = self.append_unknown(id, (claim.trail, &line, hash), time_ms);
             }
             match written {
                 Err(Error::Full { .. }) => recovery.unwritten += 1,
@@ -185,7 +212,13 @@ impl AuditLog {
         }
     }
 
-    fn append_unknown(&self, claim: &Open, line: &[u8], time_ms: u64) -> Result<(), Error> {
+    fn append_unknown(
+        &self,
+        id: OperationId,
+        claim: (usize, &[u8], Hash),
+        time_ms: u64,
+    ) -> Result<(), Error> {
+        let (trail, line, claim_hash) = claim;
         let end = AuditEnd {
             stage: Stage::Execute,
             terminal: Terminal::OutcomeUnknown,
@@ -195,18 +228,19 @@ impl AuditLog {
             timed_out: false,
             duration_us: 0,
         };
-        if let Some(status) = self.ledger.status(claim.id) {
+        if let Some(status) = self.ledger.status(id) {
             // Whether or not the record can be written: it is not run again.
-            self.ledger.ended(claim.id, status.action_hash, status.tier, &end, claim.hash);
+            self.ledger.ended(id, status.action_hash, status.tier, &end, claim_hash);
         }
-        let ticket = self.writer.append(TrailId(claim.trail), Sync::Now, |out| {
+        let ticket = self.writer.append(TrailId(trail), Sync::Now, |out| {
             out.text("kind", RecordKind::Terminal.as_str()).number("time_ms", time_ms);
             out.members_of_line(claimed_members(line));
-            record::write_end(out, &end, Some(&claim.hash));
+            record::write_end(out, &end, Some(&claim_hash));
             out.text("reason", "recovered");
         })?;
-        if let Some(status) = self.ledger.status(claim.id) {
-            self.ledger.ended(claim.id, status.action_hash, status.tier, &end, ticket.hash);
+        self.ledger.reached(time_ms);
+        if let Some(status) = self.ledger.status(id) {
+            self.ledger.ended(id, status.action_hash, status.tier, &end, ticket.hash);
         }
         Ok(())
     }
@@ -255,12 +289,12 @@ fn trail_id(trail: Trail) -> TrailId {
     })
 }
 
-fn track_open(open: &mut BTreeMap<OperationId, Open>, trail: usize, line: &Line<'_>, record: &Record<'_>) {
-    let Ok(id) = OperationId::parse(&record.operation_id) else { return };
+fn track_open(open: &mut BTreeMap<Id, Open>, trail: usize, line: &Line<'_>, record: &Record<'_>) {
+    let Some(id) = record.operation().map(|id| *id.as_bytes()) else { return };
     match &*record.kind {
         "intent" => {
             let (file, length) = (line.file.to_owned(), line.bytes.len());
-            open.insert(id, Open { id, trail, file, offset: line.offset, length, hash: line.hash });
+            open.insert(id, Open { trail, file, offset: line.offset, length });
         }
         "terminal" => {
             open.remove(&id);

@@ -10,12 +10,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::Error;
-use crate::disk::Disk;
-use crate::journal::{Cut, Journal, RESERVE_BYTES, SEGMENT_BYTES};
+use crate::journal::{Cut, RESERVE_BYTES, SEGMENT_BYTES};
+use crate::ledger::RETENTION;
 use crate::line::{Chain, Hash, LineWriter, MAX_LINE_BYTES, WriteFault};
-use crate::scan::Line;
 
 mod commit;
+mod open;
 mod room;
 mod state;
 
@@ -51,6 +51,8 @@ pub struct Limits {
     pub waiting: usize,
     /// See [`LAZY_DELAY`].
     pub lazy_delay: Duration,
+    /// See [`RETENTION`]. The ledger goes by it.
+    pub retention: Duration,
 }
 
 impl Default for Limits {
@@ -60,6 +62,7 @@ impl Default for Limits {
             pending_bytes: PENDING_BYTES,
             waiting: MAX_WAITING,
             lazy_delay: LAZY_DELAY,
+            retention: RETENTION,
         }
     }
 }
@@ -175,43 +178,6 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the named trails of a disk, shows every record to `visit` (with the index of its trail), and
-    /// starts the thread.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] or [`Error::SegmentMissing`] for a trail that must not be written on;
-    /// [`Error::Disk`] when the disk fails; whatever `visit` says.
-    pub fn open(
-        disk: Arc<dyn Disk>,
-        names: &[&str],
-        limits: Limits,
-        visit: &mut dyn FnMut(usize, &Line<'_>) -> Result<(), Error>,
-    ) -> Result<(Self, Vec<Opened>), Error> {
-        let (mut journals, mut trails, mut found) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, name) in names.iter().enumerate() {
-            let mut visit = |line: &Line<'_>| visit(index, line);
-            let (mut journal, chain, cut) =
-                Journal::open(disk.clone(), name, limits.segment_bytes, &mut visit)?;
-            let full = !journal.secure(0);
-            trails.push(TrailState::new(chain, limits.pending_bytes, full, journal.reserve_left()));
-            journals.push(journal);
-            found.push(Opened { chain, cut });
-        }
-        let shared = Arc::new(Shared {
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-            limits,
-            state: Mutex::new(State::new(trails, limits.waiting)),
-            work: Condvar::new(),
-            done: Condvar::new(),
-        });
-        let committer = commit::Committer::new(shared.clone(), journals);
-        let thread = std::thread::Builder::new()
-            .name("pcpd-journal".into())
-            .spawn(move || committer.run())
-            .map_err(|source| Error::file("start the thread of", "pcpd-journal", source))?;
-        Ok((Self { shared, thread: Some(thread) }, found))
-    }
-
     /// The trail of this name.
     #[must_use]
     pub fn trail(&self, name: &str) -> Option<TrailId> {

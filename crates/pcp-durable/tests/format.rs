@@ -123,3 +123,34 @@ fn a_trail_that_is_gone_is_broken_and_one_that_cannot_be_read_is_unchecked() {
     assert!(matches!(reports[2].verdict, Verdict::Unchecked(_)), "{reports:?}");
     assert_eq!(python(&directory).0, Some(11));
 }
+
+#[test]
+fn the_other_reader_makes_the_same_indexes_from_the_segments() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("audit");
+    let limits = pcp_durable::Limits { segment_bytes: 300_000, ..Default::default() };
+    let (log, _) = AuditLog::open_with(&path, limits, support::TIME_MS).unwrap();
+    for n in 0..800 {
+        for kind in [RecordKind::Intent, RecordKind::Read, RecordKind::Terminal] {
+            // Every third operation ends behind the next one's begin, so that some end in the next segment.
+            let n = if kind == RecordKind::Terminal && n % 3 == 0 { n + 1 } else { n };
+            let _ = log.append(&entry(kind, n), Durability::Lazy).unwrap();
+        }
+        if n % 40 == 0 {
+            log.flush().unwrap();
+        }
+    }
+    log.close().unwrap();
+
+    let (code, said) = python(&path);
+
+    assert_eq!(code, Some(0), "{said:?}");
+    assert!(said[0]["indexes"].as_u64().unwrap() >= 4, "{said:?}");
+    assert_eq!(said[0]["misfits"], 0);
+    let name = path.join("application.000002.index");
+    let mut index = std::fs::read(&name).unwrap();
+    *index.last_mut().unwrap() ^= 1;
+    std::fs::write(&name, &index).unwrap();
+    let (code, said) = python(&path);
+    assert_eq!((code, &said[0]["misfits"]), (Some(0), &1.into()), "a cache breaks nothing");
+}

@@ -61,7 +61,7 @@ fn work(disk: &FaultyDisk) -> Told {
 /// The hashes of a trail's lines.
 fn hashes(disk: &FaultyDisk, trail: Trail) -> Vec<[u8; 32]> {
     let mut names: Vec<String> = disk.list().unwrap();
-    names.retain(|name| name.starts_with(trail.as_str()));
+    names.retain(|name| name.starts_with(trail.as_str()) && name.ends_with(".jsonl"));
     names.sort();
     let content: Vec<u8> = names.iter().flat_map(|name| disk.content(name).unwrap()).collect();
     let lines = content.split_inclusive(|byte| *byte == b'\n');
@@ -73,7 +73,7 @@ fn check(image: &FaultyDisk, told: &Told, what: &str) {
     let (log, _) = open_with(image, limits()).unwrap_or_else(|error| panic!("{what}: {error}"));
     let ledger = log.ledger().clone();
     for n in &told.dispatched {
-        let state = ledger.begin(op(*n), action(1));
+        let state = ledger.begin(op(*n), action(1), support::TIME_MS);
         let unknown = state == ClaimState::Ended(Terminal::OutcomeUnknown);
         let succeeded = state == ClaimState::Ended(Terminal::Succeeded);
         assert!(succeeded || (unknown && !told.ended.contains(n)), "{what}: operation {n} is {state:?}");

@@ -22,7 +22,7 @@ fn an_operation_is_two_records_and_the_second_names_the_first() {
     let (log, _) = open(&disk).unwrap();
     let ledger = log.ledger().clone();
 
-    assert_eq!(ledger.begin(op(1), action(1)), ClaimState::Fresh);
+    assert_eq!(ledger.begin(op(1), action(1), support::TIME_MS), ClaimState::Fresh);
     let claim = log.append(&entry(RecordKind::Intent, 1), Durability::Durable).unwrap();
     log.wait(&claim).unwrap();
     let terminal = log.append(&entry(RecordKind::Terminal, 1), Durability::Durable).unwrap();
@@ -63,7 +63,7 @@ fn a_claim_without_a_terminal_becomes_unknown_after_a_crash_and_is_never_fresh_a
     let disk = FaultyDisk::new();
     let (log, _) = open(&disk).unwrap();
     for n in 1..=3 {
-        let _ = log.ledger().begin(op(n), action(1));
+        let _ = log.ledger().begin(op(n), action(1), support::TIME_MS);
         let ticket = log.append(&entry(RecordKind::Intent, n), Durability::Durable).unwrap();
         log.wait(&ticket).unwrap();
     }
@@ -78,8 +78,8 @@ fn a_claim_without_a_terminal_becomes_unknown_after_a_crash_and_is_never_fresh_a
     for (n, terminal) in
         [(1, Terminal::OutcomeUnknown), (2, Terminal::Succeeded), (3, Terminal::OutcomeUnknown)]
     {
-        assert_eq!(recovered.ledger().begin(op(n), action(1)), ClaimState::Ended(terminal));
-        assert_eq!(recovered.ledger().begin(op(n), action(2)), ClaimState::Conflict);
+        assert_eq!(recovered.ledger().begin(op(n), action(1), support::TIME_MS), ClaimState::Ended(terminal));
+        assert_eq!(recovered.ledger().begin(op(n), action(2), support::TIME_MS), ClaimState::Conflict);
     }
     recovered.close().unwrap();
     let lines = lines(&crashed, Trail::Application);

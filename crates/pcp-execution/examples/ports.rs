@@ -66,7 +66,7 @@ impl AuditLogger for Memory {
 struct AlwaysFresh;
 
 impl OperationClaims for AlwaysFresh {
-    fn begin(&self, _id: OperationId, _action: ActionHash) -> ClaimState {
+    fn begin(&self, _id: OperationId, _action: ActionHash, _wall_ms: u64) -> ClaimState {
         ClaimState::Fresh
     }
     fn forget(&self, _id: OperationId) {}

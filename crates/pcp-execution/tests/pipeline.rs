@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pcp_core::*;
 use pcp_execution::PipelineConfig;
-use support::{Behave, Device, NOW_MS, caller, envelope};
+use support::{Behave, Device, MAX_AHEAD_MS, NOW_MS, caller, envelope};
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
@@ -400,15 +400,15 @@ fn an_id_of_the_future_is_not_claimed_and_one_that_ended_keeps_its_end() {
         operation_id: OperationId::from_parts(NOW_MS + ahead_ms, [1; 10]),
         ..envelope(1)
     };
-    let at_limit = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(10_000)));
-    let beyond = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(10_001)));
+    let at_limit = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(MAX_AHEAD_MS)));
+    let beyond = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(MAX_AHEAD_MS + 1)));
     let refused = beyond.error.unwrap();
-    assert_eq!((at_limit.terminal, refused.code), (Terminal::Succeeded, ErrorCode::InvalidRequest));
-    assert!(refused.message.contains("is dated 10001 ms ahead"), "{}", refused.message);
+    assert_eq!((at_limit.terminal, refused.code), (Terminal::Succeeded, ErrorCode::ClockSkew));
+    assert!(refused.message.contains("is dated 300001 ms ahead"), "{}", refused.message);
     assert_eq!((beyond.terminal, device.invoked()), (Terminal::Rejected, 1));
 
     device.set_clock(NOW_MS - 3_600_000);
-    let again = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(10_000)));
+    let again = block_on(device.run_in(&caller, "app.fake.set_value", "{}", dated(MAX_AHEAD_MS)));
     assert_eq!((again.terminal, again.replayed, device.invoked()), (Terminal::Succeeded, true, 1));
 }
 

@@ -4,14 +4,17 @@
 usage: trail.py DIR     check the three trails of an audit directory
        trail.py FILE    check one journal file
 
-Prints one JSON object per trail. Exit 0: all whole, 11: one is broken, 12: one could not be read, 2: usage.
+Prints one JSON object per trail; for a directory also how many indexes of closed segments there are and how many of
+them do not say what their segment says. Those are caches, so they break nothing. Exit 0: all whole, 11: one is broken, 12: one could not be read, 2: usage.
 """
 
 import hashlib
 import json
 import os
 import re
+import struct
 import sys
+import uuid
 import zlib
 
 TRAILS = ("application", "compositor", "system")
@@ -84,13 +87,55 @@ def check(paths, adopt=False):
     return {"lines": lines, "seq": seq, "head": prev}
 
 
+def index_of(lines, seq, prev):
+    """The index of a closed segment, made from its lines; seq and prev are those of the line before."""
+    found, latest, offset = {}, 0, 0
+    for line in lines:
+        record = json.loads(line)
+        latest = max(latest, record.get("time_ms", 0))
+        kind = record.get("kind")
+        if kind in ("intent", "terminal"):
+            key = uuid.UUID(record["operation_id"]).bytes
+            begins = kind == "intent" or bool(found.get(key, (0, 0))[1] & 1 << 31)
+            found[key] = (offset, len(line) | (kind == "terminal") << 30 | begins << 31)
+        offset, last_at = offset + len(line) + 1, offset
+    rows = [key + struct.pack("<II", *found[key]) for key in sorted(found)]
+    marks = [found[key][1] >> 30 for key in sorted(found)]
+    loose = [row for row, mark in zip(rows, marks) if mark != 3]
+    ids = (min(found), max(found)) if found else (b"\xff" * 16, b"\0" * 16)
+    head = b"PCPINDX1" + struct.pack("<5Q", offset, seq, seq + len(lines), last_at, latest)
+    head += bytes.fromhex(prev) + hashlib.sha256(lines[-1]).digest() + ids[0] + ids[1]
+    head += struct.pack("<II", len(rows), len(loose)) + b"".join(loose)
+    pages = [b"".join(rows[at : at + 170]) for at in range(0, len(rows), 170)]
+    return b"".join(part + struct.pack("<I", zlib.crc32(part)) for part in [head, *pages])
+
+
+def indexes(paths):
+    """How many closed segments of a trail have an index, and how many of those differ from the segment."""
+    seq, prev, there, misfits = 0, "0" * 64, 0, 0
+    for path in list(paths)[:-1]:
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")[:-1]
+        name = path.removesuffix(".jsonl") + ".index"
+        if os.path.exists(name):
+            with open(name, "rb") as file:
+                there, misfits = there + 1, misfits + (file.read() != index_of(lines, seq, prev))
+        seq, prev = seq + len(lines), hashlib.sha256(lines[-1]).hexdigest() if lines else prev
+    return {"indexes": there, "misfits": misfits}
+
+
+def check_trail(directory, trail):
+    result = check(segments(directory, trail))
+    return {**result, **indexes(segments(directory, trail))}
+
+
 def main(arguments):
     if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         return 2
     target = arguments[0]
     if os.path.isdir(target):
-        jobs = [(trail, lambda trail=trail: check(segments(target, trail))) for trail in TRAILS]
+        jobs = [(trail, lambda trail=trail: check_trail(target, trail)) for trail in TRAILS]
     else:
         jobs = [(os.path.basename(target), lambda: check([target], adopt=True))]
     code = 0

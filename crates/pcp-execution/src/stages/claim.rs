@@ -15,11 +15,6 @@ use super::record::entry;
 use super::share::{Share, Shares};
 use crate::facts::Facts;
 
-/// How far ahead of the device's clock an operation id may be dated, in milliseconds: a caller's clock that is a
-/// little off. The index keeps the newest ids and refuses everything older than what it let go, so whoever could
-/// fill it with ids of the future would shut out every id of now (R-181, TH-06). In ten seconds nobody fills it.
-const MAX_AHEAD_MS: u64 = 10_000;
-
 /// What the record and the index of claims are.
 #[derive(Clone, Copy)]
 pub(crate) struct Records<'p> {
@@ -65,26 +60,11 @@ pub(crate) async fn claim<'p>(
     }
     let refuse = |code, message: String| NotClaimed::Refused(Refusal::new(Stage::Execute, code, message));
     let (wall_ms, budget) = moment;
-    match records.claims.begin(operation, facts.action_hash) {
-        ClaimState::Fresh => {}
-        ClaimState::Ended(terminal) => return Err(NotClaimed::Ended(terminal)),
-        ClaimState::Running => {
-            return Err(refuse(ErrorCode::Conflict, format!("operation {operation} is still under way")));
-        }
-        ClaimState::Conflict => {
-            let message = format!("operation {operation} was already claimed with another action hash");
-            let refusal = Refusal::new(Stage::Execute, ErrorCode::Conflict, message);
-            let hint = "another action, other parameters or another caller need an operation id of their own";
-            return Err(NotClaimed::Refused(refusal.hint(hint)));
-        }
-        ClaimState::Full { limit } => {
-            let message = format!("{limit} operations are under way, the limit; this one was not started");
-            return Err(refuse(ErrorCode::LimitReached, message));
-        }
-    }
-    // Only a fresh id is judged by its date and its caller's share; one that ended is answered in any case.
-    let share = refuse_ahead(operation, wall_ms)
-        .and_then(|()| Ok(records.shares.take(facts.caller.uid, &planned.capability.app_id)?))
+    let state = records.claims.begin(operation, facts.action_hash, wall_ms);
+    refuse_unless_fresh(state, operation)?;
+    let share = records
+        .shares
+        .take(facts.caller.uid, &planned.capability.app_id)
         .inspect_err(|_| records.claims.forget(operation))?;
     let record = entry(RecordKind::Intent, operation, wall_ms, params, facts, None);
     let ticket = records.audit.append(&record, Durability::Durable).map_err(|error| {
@@ -107,15 +87,41 @@ pub(crate) async fn claim<'p>(
     }
 }
 
-/// An id that ended before the device's clock was set back keeps its end.
-fn refuse_ahead(operation: OperationId, wall_ms: u64) -> Result<(), NotClaimed> {
-    let ahead = operation.unix_ms().saturating_sub(wall_ms);
-    if ahead <= MAX_AHEAD_MS {
-        return Ok(());
-    }
-    let message = format!(
-        "operation id {operation} is dated {ahead} ms ahead of the device's clock, more than the {MAX_AHEAD_MS} allowed"
-    );
-    let refusal = Refusal::new(Stage::Execute, ErrorCode::InvalidRequest, message);
-    Err(NotClaimed::Refused(refusal.hint("make the id from this device's time and ask again")))
+/// Only an id of which nothing is known goes on. One that ended is answered in any case, however old it is and
+/// whatever the clock says.
+fn refuse_unless_fresh(state: ClaimState, operation: OperationId) -> Result<(), NotClaimed> {
+    let (code, message, hint) = match state {
+        ClaimState::Fresh => return Ok(()),
+        ClaimState::Ended(terminal) => return Err(NotClaimed::Ended(terminal)),
+        ClaimState::Running => {
+            (ErrorCode::Conflict, format!("operation {operation} is still under way"), None)
+        }
+        ClaimState::Conflict => (
+            ErrorCode::Conflict,
+            format!("operation {operation} was already claimed with another action hash"),
+            Some("another action, other parameters or another caller need an operation id of their own"),
+        ),
+        ClaimState::Full { limit } => (
+            ErrorCode::LimitReached,
+            format!("{limit} operations are under way, the limit; this one was not started"),
+            None,
+        ),
+        ClaimState::Skewed { ahead_ms, limit_ms } => (
+            ErrorCode::ClockSkew,
+            format!(
+                "operation id {operation} is dated {ahead_ms} ms ahead of the device's clock, more than the {limit_ms} allowed"
+            ),
+            Some("make the id from this device's time and ask again"),
+        ),
+        ClaimState::Unreadable => (
+            ErrorCode::AuditUnavailable,
+            format!("the records that may hold operation {operation} cannot be read; nothing was done"),
+            Some("`pcp-cli audit verify` names the file"),
+        ),
+    };
+    let refusal = Refusal::new(Stage::Execute, code, message);
+    Err(NotClaimed::Refused(match hint {
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
+    }))
 }

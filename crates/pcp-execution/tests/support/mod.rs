@@ -184,16 +184,22 @@ impl CapabilityRegistry for Registry {
     }
 }
 
+/// As the ledger's.
+pub(crate) const MAX_AHEAD_MS: u64 = 300_000;
+
 #[derive(Debug, Default)]
 struct Claims(Mutex<HashMap<OperationId, (ActionHash, Option<Terminal>)>>);
 
 impl OperationClaims for Claims {
-    fn begin(&self, id: OperationId, action: ActionHash) -> ClaimState {
+    fn begin(&self, id: OperationId, action: ActionHash, wall_ms: u64) -> ClaimState {
         let mut held = self.0.lock().unwrap();
         match held.get(&id) {
             Some((hash, _)) if *hash != action => ClaimState::Conflict,
             Some((_, Some(terminal))) => ClaimState::Ended(*terminal),
             Some((_, None)) => ClaimState::Running,
+            None if id.unix_ms() > wall_ms + MAX_AHEAD_MS => {
+                ClaimState::Skewed { ahead_ms: id.unix_ms() - wall_ms, limit_ms: MAX_AHEAD_MS }
+            }
             None => {
                 held.insert(id, (action, None));
                 ClaimState::Fresh
