@@ -4,7 +4,7 @@
 //! thousand stats and not one read. Start with [`NativeDetector::pass`].
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt as _;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -112,7 +112,8 @@ struct Known {
 /// What passes remember. One entry a desktop file, so that [`TreeLimits::files`] bounds it.
 #[derive(Debug, Clone, Default)]
 pub struct DetectionCache {
-    known: HashMap<PathBuf, Known>,
+    /// By the path as it is written: a path is compared and hashed part by part, which costs as much as a stat.
+    known: HashMap<OsString, Known>,
 }
 
 impl DetectionCache {
@@ -188,7 +189,7 @@ impl NativeDetector {
         let (mut buffer, mut examined) = (Vec::new(), 0);
         let now_ns = now_ns();
         let resolved = listing.resolve(|candidate| {
-            let known = match before.remove(&candidate.path) {
+            let known = match before.remove(candidate.path.as_os_str()) {
                 Some(known) if known.holds(candidate) => known,
                 known => {
                     examined += 1;
@@ -196,7 +197,7 @@ impl NativeDetector {
                 }
             };
             let standing = known.standing.clone();
-            cache.known.insert(candidate.path.clone(), known);
+            cache.known.insert(candidate.path.clone().into_os_string(), known);
             standing
         });
         let apps = resolved.winners.into_iter();
@@ -234,13 +235,10 @@ impl NativeDetector {
 /// Notes the files of a program; `false` when one of them is not there, so that its coming would go unseen.
 fn follow(report: &ProgramReport, probed: &mut Vec<(PathBuf, StatKey)>) -> bool {
     let own = match (&report.resolved, report.kind) {
-        (Some(path), _) => match stat_key(Path::new(path)) {
-            Some(key) => {
-                probed.push((PathBuf::from(path), key));
-                true
-            }
-            None => false,
-        },
+        (Some(path), _) => {
+            probed.extend(report.stat.map(|key| (PathBuf::from(path), key)));
+            report.stat.is_some()
+        }
         (None, ProgramKind::Missing | ProgramKind::Error) => false,
         (None, _) => true,
     };
@@ -248,15 +246,7 @@ fn follow(report: &ProgramReport, probed: &mut Vec<(PathBuf, StatKey)>) -> bool 
 }
 
 fn stat_key(path: &Path) -> Option<StatKey> {
-    let facts = std::fs::metadata(path).ok()?;
-    let ns = |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
-    Some(StatKey {
-        dev: facts.dev(),
-        ino: facts.ino(),
-        size: facts.size(),
-        mtime_ns: ns(facts.mtime(), facts.mtime_nsec()),
-        ctime_ns: ns(facts.ctime(), facts.ctime_nsec()),
-    })
+    std::fs::metadata(path).ok().map(|facts| StatKey::of(&facts))
 }
 
 fn now_ns() -> i64 {

@@ -17,8 +17,9 @@ pub use root::{OpenError, Opened, Root};
 
 use crate::elf::Elf;
 use crate::script::{Language, MAX_SCRIPT_BYTES, Shebang, imports, shell};
-use crate::toolkit::beside::Beside;
-use crate::toolkit::{Toolkit, beside, curses, libraries, of_needed};
+use crate::toolkit::beside::{Beside, Folders};
+use crate::toolkit::libraries::Libraries;
+use crate::toolkit::{Toolkit, curses, of_needed};
 use command::Target;
 use file::{Head, read_elf};
 
@@ -28,11 +29,13 @@ pub const MAX_CHAIN: usize = 4;
 /// Where the names that applications have on the bus are registered with their programs.
 const SERVICES: &str = "/usr/share/dbus-1/services";
 
-/// Where programs are looked up.
+/// Where programs are looked up. What many of them have in common is looked at once, so that a value is for one pass.
 #[derive(Debug)]
 pub struct Programs<'a> {
     root: &'a Root,
     path: Vec<PathBuf>,
+    beside: Folders,
+    libraries: Libraries,
 }
 
 /// What was come through on the way to a program.
@@ -44,7 +47,8 @@ struct Trip {
 impl<'a> Programs<'a> {
     /// Looks programs up in `root`, and those named without a path in the folders of `path`, in that order.
     pub fn new(root: &'a Root, path: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { root, path: path.into_iter().collect() }
+        let path = path.into_iter().collect();
+        Self { root, path, beside: Folders::default(), libraries: Libraries::default() }
     }
 
     /// Probes the program that a word names: a path, or a name that is looked up.
@@ -107,10 +111,11 @@ impl<'a> Programs<'a> {
         let name = path.display().to_string();
         let refused =
             |why: &dyn std::fmt::Display| ProgramReport::refused(name.clone(), ProgramKind::Error, why);
-        if trip.seen.contains(&opened.identity) {
+        let identity = (opened.stat.dev, opened.stat.ino);
+        if trip.seen.contains(&identity) {
             return refused(&"starts itself");
         }
-        trip.seen.push(opened.identity);
+        trip.seen.push(identity);
         if trip.seen.len() > MAX_CHAIN {
             return refused(&format_args!("more than {MAX_CHAIN} programs start one another"));
         }
@@ -134,6 +139,7 @@ impl<'a> Programs<'a> {
             other(name, head.bytes())
         };
         report.resolved = resolved.map(|path| path.display().to_string());
+        report.stat = Some(opened.stat);
         report
     }
 
@@ -157,7 +163,7 @@ impl<'a> Programs<'a> {
             return direct;
         }
         // An engine that is linked in needs GTK for its dialogs alone.
-        match beside::look(self.root, place) {
+        match self.beside.look(self.root, place) {
             Some(Beside::Engine(toolkit, file)) => {
                 return Some((toolkit, format!("stands beside {}", file.display())));
             }
@@ -174,7 +180,7 @@ impl<'a> Programs<'a> {
         }
         direct
             .or_else(|| curses(&elf.needed).map(|name| (Toolkit::Terminal, format!("needs {name}"))))
-            .or_else(|| libraries::look(self.root, elf, Some(place)))
+            .or_else(|| self.libraries.look(self.root, elf, Some(place)))
     }
 
     fn script(

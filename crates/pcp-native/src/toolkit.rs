@@ -71,7 +71,9 @@ impl Toolkit {
         let library = library.rsplit('/').next().unwrap_or(library);
         // Nearly every library a program needs is none of these, and is told by its first letters.
         let name = library.strip_prefix("lib")?;
-        TABLE.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, toolkit)| *toolkit)
+        let first = name.as_bytes().first();
+        let begins = |prefix: &str| prefix.as_bytes().first() == first && name.starts_with(prefix);
+        TABLE.iter().find(|(prefix, _)| begins(prefix)).map(|(_, toolkit)| *toolkit)
     }
 }
 

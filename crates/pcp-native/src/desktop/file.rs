@@ -32,7 +32,7 @@ pub struct StatKey {
 }
 
 impl StatKey {
-    pub(super) fn of(facts: &Metadata) -> Self {
+    pub(crate) fn of(facts: &Metadata) -> Self {
         let nanoseconds =
             |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
         Self {
@@ -50,18 +50,24 @@ impl StatKey {
 /// # Errors
 /// [`SkipReason`] says why there are none; `buffer` is then empty.
 pub fn read(path: &Path, buffer: &mut Vec<u8>) -> Result<StatKey, SkipReason> {
-    buffer.clear();
-    // O_NONBLOCK, or a planted pipe would hold the reader until somebody writes to it.
-    let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY | O_CLOEXEC).open(path);
-    let mut file = opened.map_err(|error| SkipReason::of(errno(&error)))?;
-    let facts = file.metadata().map_err(|error| SkipReason::of(errno(&error)))?;
-    check(&facts)?;
-    let read = fill(&mut file, &facts, buffer);
+    let read = open(path).and_then(|(mut file, facts)| {
+        fill(&mut file, &facts, buffer)?;
+        // The key is from before the reading: a change meanwhile makes it stale, never wrong.
+        Ok(StatKey::of(&facts))
+    });
     if read.is_err() {
         buffer.clear();
     }
-    // The key is from before the reading: a change meanwhile makes it stale, never wrong.
-    read.map(|()| StatKey::of(&facts))
+    read
+}
+
+fn open(path: &Path) -> Result<(File, Metadata), SkipReason> {
+    // O_NONBLOCK, or a planted pipe would hold the reader until somebody writes to it.
+    let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY | O_CLOEXEC).open(path);
+    let file = opened.map_err(|error| SkipReason::of(errno(&error)))?;
+    let facts = file.metadata().map_err(|error| SkipReason::of(errno(&error)))?;
+    check(&facts)?;
+    Ok((file, facts))
 }
 
 /// Whether these are the facts of a file that may be read.
@@ -81,6 +87,7 @@ fn fill(file: &mut File, facts: &Metadata, buffer: &mut Vec<u8>) -> Result<(), S
     let mut room = length + 1;
     let mut filled = 0;
     loop {
+        // What was read before is written over: only what the buffer grows by is cleared.
         buffer.resize(room, 0);
         let ended = match file.read(buffer.get_mut(filled..).unwrap_or_default()) {
             Ok(bytes) => {

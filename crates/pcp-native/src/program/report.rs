@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::desktop::StatKey;
 use crate::elf::Elf;
 use crate::toolkit::Toolkit;
 
@@ -31,6 +32,9 @@ pub struct ProgramReport {
     /// The file at the end of all links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
+    /// By what a change of that file is seen.
+    #[serde(skip)]
+    pub stat: Option<StatKey>,
     /// The toolkit, if it can be told.
     pub toolkit: Option<Toolkit>,
     /// What tells the toolkit.
@@ -56,6 +60,7 @@ impl ProgramReport {
             file,
             kind,
             resolved: None,
+            stat: None,
             toolkit: None,
             evidence: None,
             why: None,

@@ -13,6 +13,8 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use thiserror::Error;
 
+use crate::desktop::StatKey;
+
 /// Where programs and libraries are looked up.
 #[derive(Debug)]
 pub struct Root {
@@ -47,8 +49,8 @@ pub struct Opened {
     pub file: File,
     /// Its length when it was opened.
     pub bytes: u64,
-    /// Device and inode: the same for every path to it.
-    pub identity: (u64, u64),
+    /// By what a change of it is seen. Device and number are the same for every path to it.
+    pub stat: StatKey,
     /// Whether anybody may execute it.
     pub executable: bool,
 }
@@ -152,7 +154,7 @@ fn regular(file: File) -> Result<Opened, OpenError> {
     }
     Ok(Opened {
         bytes: metadata.len(),
-        identity: (metadata.dev(), metadata.ino()),
+        stat: StatKey::of(&metadata),
         executable: metadata.mode() & 0o111 != 0,
         file,
     })

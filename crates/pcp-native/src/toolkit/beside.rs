@@ -1,5 +1,8 @@
 //! The files beside a program that tell a browser engine: it is linked in, so that no library names it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::program::Root;
@@ -39,7 +42,7 @@ const CHROMIUM_PARTS: usize = 2;
 const GECKO: &str = "libxul.so";
 
 /// What the files in a program's own folder say.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Beside {
     /// A browser engine, with the file that tells.
     Engine(Toolkit, PathBuf),
@@ -47,9 +50,32 @@ pub(crate) enum Beside {
     Library(PathBuf),
 }
 
-/// Looks beside the program at `resolved`, the path at the end of all links.
-pub(crate) fn look(root: &Root, resolved: &Path) -> Option<Beside> {
-    let folder = resolved.parent().filter(|folder| !is_shared(folder))?;
+/// Most folders that are remembered: ten times what a full desktop system has beside the shared ones.
+const MAX_REMEMBERED: usize = 1024;
+
+/// The folders that were looked through: programs of one package stand together.
+#[derive(Debug, Default)]
+pub(crate) struct Folders {
+    seen: RefCell<HashMap<OsString, Option<Beside>>>,
+}
+
+impl Folders {
+    /// Looks beside the program at `resolved`, the path at the end of all links.
+    pub(crate) fn look(&self, root: &Root, resolved: &Path) -> Option<Beside> {
+        let folder = resolved.parent().filter(|folder| !is_shared(folder))?;
+        if let Some(known) = self.seen.borrow().get(folder.as_os_str()) {
+            return known.clone();
+        }
+        let found = look(root, folder);
+        let mut seen = self.seen.borrow_mut();
+        if seen.len() < MAX_REMEMBERED {
+            seen.insert(folder.as_os_str().to_owned(), found.clone());
+        }
+        found
+    }
+}
+
+fn look(root: &Root, folder: &Path) -> Option<Beside> {
     let there = |name: &&str| root.has(&folder.join(name));
     if let Some(name) = ELECTRON.iter().copied().find(|name| there(name)) {
         return Some(Beside::Engine(Toolkit::Electron, folder.join(name)));
@@ -63,5 +89,5 @@ pub(crate) fn look(root: &Root, resolved: &Path) -> Option<Beside> {
 
 /// Whether programs of many packages stand in this folder.
 pub(crate) fn is_shared(folder: &Path) -> bool {
-    SHARED.iter().any(|shared| folder == Path::new(shared))
+    SHARED.iter().any(|shared| folder.as_os_str() == *shared)
 }

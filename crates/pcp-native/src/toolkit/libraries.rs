@@ -4,6 +4,9 @@
 //! folder of the system and is not one of the [`COMMON`] ones. The rule is wide on purpose: `geany` needs `libgeany`
 //! from the system's folder. It is bounded by [`MAX_LIBRARIES`], and by looking one level down and no further.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::elf::Elf;
@@ -16,6 +19,9 @@ pub(crate) const MAX_LIBRARIES: usize = 16;
 
 /// Most folders in which one library is looked up: the program's own, its search path, the system's.
 const MAX_FOLDERS: usize = 16;
+
+/// Most files that are remembered: ten times what the programs of a full desktop system look at.
+const MAX_REMEMBERED: usize = 8192;
 
 /// What libraries begin with that many programs need and that are no toolkit and need none.
 const COMMON: [&str; 48] = [
@@ -72,27 +78,54 @@ const COMMON: [&str; 48] = [
 /// Where the system keeps libraries; the folders named after the machine go first.
 const SYSTEM: [&str; 5] = ["/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/local/lib"];
 
-/// The toolkit that a private library of `elf` names, with the library and the name.
-pub(crate) fn look(root: &Root, elf: &Elf, program: Option<&Path>) -> Option<(Toolkit, String)> {
-    let folders = folders(elf, program);
-    let private = elf.needed.iter().filter(|name| !is_common(name));
-    private.take(MAX_LIBRARIES).find_map(|name| {
-        let library = open(root, &folders, name)?;
-        let (toolkit, needs) = of_needed(&library.needed)?;
-        Some((toolkit, format!("private library {name} needs {needs}")))
-    })
+/// What a library is drawn with, and the name that tells.
+type Named = Option<(Toolkit, String)>;
+
+/// The libraries that were looked at: many programs need the same ones. `None` stands for a file that is not there or
+/// no ELF file.
+#[derive(Debug, Default)]
+pub(crate) struct Libraries {
+    seen: RefCell<HashMap<OsString, Option<Named>>>,
+}
+
+impl Libraries {
+    /// The toolkit that a private library of `elf` names, with the library and the name.
+    pub(crate) fn look(&self, root: &Root, elf: &Elf, program: Option<&Path>) -> Named {
+        let mut private = elf.needed.iter().filter(|name| !is_common(name)).take(MAX_LIBRARIES).peekable();
+        private.peek()?;
+        let folders = folders(elf, program);
+        private.find_map(|name| {
+            let (toolkit, needs) = self.find(root, &folders, name)??;
+            Some((toolkit, format!("private library {name} needs {needs}")))
+        })
+    }
+
+    /// The first file of that name that is ELF.
+    fn find(&self, root: &Root, folders: &[PathBuf], name: &str) -> Option<Named> {
+        if name.contains('/') {
+            return self.read(root, PathBuf::from(name));
+        }
+        folders.iter().find_map(|folder| self.read(root, folder.join(name)))
+    }
+
+    fn read(&self, root: &Root, path: PathBuf) -> Option<Named> {
+        if let Some(known) = self.seen.borrow().get(path.as_os_str()) {
+            return known.clone();
+        }
+        let named = |elf: Elf| of_needed(&elf.needed).map(|(toolkit, needs)| (toolkit, needs.to_owned()));
+        let found = read_elf(root, &path).ok().map(named);
+        let mut seen = self.seen.borrow_mut();
+        if seen.len() < MAX_REMEMBERED {
+            seen.insert(path.into_os_string(), found.clone());
+        }
+        found
+    }
 }
 
 fn is_common(name: &str) -> bool {
-    COMMON.iter().any(|common| name.starts_with(common))
-}
-
-/// The first file of that name that is ELF.
-fn open(root: &Root, folders: &[PathBuf], name: &str) -> Option<Elf> {
-    if name.contains('/') {
-        return read_elf(root, Path::new(name)).ok();
-    }
-    folders.iter().find_map(|folder| read_elf(root, &folder.join(name)).ok())
+    // All but the loaders begin with `lib`: the letter behind it leaves few to be compared.
+    let letter = |name: &str| name.as_bytes().get(3).copied();
+    COMMON.iter().any(|common| letter(common) == letter(name) && name.starts_with(common))
 }
 
 /// Where the loader would look, and the program's own folder where it is the program's alone.
@@ -107,10 +140,15 @@ fn folders(elf: &Elf, program: Option<&Path>) -> Vec<PathBuf> {
     });
     folders.extend(of_machine);
     folders.extend(SYSTEM.map(PathBuf::from));
-    let mut seen = std::collections::BTreeSet::new();
-    folders.retain(|folder| seen.insert(folder.clone()));
-    folders.truncate(MAX_FOLDERS);
-    folders
+    // Compared as they are written: part by part would cost more than a look at a folder twice.
+    let mut different: Vec<PathBuf> = Vec::with_capacity(MAX_FOLDERS);
+    for folder in folders {
+        if different.len() < MAX_FOLDERS && different.iter().all(|one| one.as_os_str() != folder.as_os_str())
+        {
+            different.push(folder);
+        }
+    }
+    different
 }
 
 /// An entry of a search path with the program's own folder filled in. Relative ones are left out, because they would
