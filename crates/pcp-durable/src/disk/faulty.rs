@@ -48,6 +48,8 @@ struct State {
     capacity: Option<usize>,
     calls: u64,
     plan: Option<(u64, Fault)>,
+    /// Calls on files with names that end like this fail, whatever the plan.
+    broken: Option<(&'static str, nix::errno::Errno)>,
     dead: bool,
 }
 
@@ -68,6 +70,11 @@ impl FaultyDisk {
     pub fn fail(&self, call: u64, fault: Fault) {
         let mut state = self.lock();
         state.plan = Some((state.calls + call, fault));
+    }
+
+    /// Lets every call on a file fail whose name ends like this.
+    pub fn break_files(&self, suffix: &'static str, errno: nix::errno::Errno) {
+        self.lock().broken = Some((suffix, errno));
     }
 
     /// Bytes all files together may take, reserved space included; `None` = no limit.
@@ -142,11 +149,14 @@ impl State {
     }
 
     /// Counts a call and says which fault it has.
-    fn enter(&mut self) -> io::Result<Option<Fault>> {
+    fn enter(&mut self, name: &str) -> io::Result<Option<Fault>> {
         if self.dead {
             return Err(os_error(nix::errno::Errno::EIO));
         }
         self.calls += 1;
+        if let Some((_, errno)) = self.broken.filter(|(suffix, _)| name.ends_with(suffix)) {
+            return Err(os_error(errno));
+        }
         let Some((_, fault)) = self.plan.filter(|(call, _)| *call == self.calls) else {
             return Ok(None);
         };
@@ -162,8 +172,8 @@ impl State {
     }
 
     /// For calls that have no half: a power cut or an error means they did not happen.
-    fn enter_whole(&mut self) -> io::Result<()> {
-        match self.enter()? {
+    fn enter_whole(&mut self, name: &str) -> io::Result<()> {
+        match self.enter(name)? {
             Some(Fault::Io | Fault::PowerCut) => Err(os_error(nix::errno::Errno::EIO)),
             _ => Ok(()),
         }
@@ -186,13 +196,13 @@ fn missing(name: &str) -> io::Error {
 impl Disk for FaultyDisk {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut state = self.lock();
-        state.enter_whole()?;
+        state.enter_whole("")?;
         Ok(state.files.keys().cloned().collect())
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.lock();
-        state.enter_whole()?;
+        state.enter_whole(name)?;
         if !state.files.contains_key(name) {
             return Err(missing(name));
         }
@@ -201,7 +211,7 @@ impl Disk for FaultyDisk {
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.lock();
-        state.enter_whole()?;
+        state.enter_whole(name)?;
         if state.files.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -211,7 +221,7 @@ impl Disk for FaultyDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
-        state.enter_whole()?;
+        state.enter_whole(name)?;
         let file = state.files.remove(name).ok_or_else(|| missing(name))?;
         if file.entered {
             state.removed.insert(name.to_owned(), file);
@@ -221,7 +231,7 @@ impl Disk for FaultyDisk {
 
     fn sync_dir(&self) -> io::Result<()> {
         let mut state = self.lock();
-        state.enter_whole()?;
+        state.enter_whole("")?;
         state.removed.clear();
         state.files.values_mut().for_each(|file| file.entered = true);
         Ok(())
@@ -229,7 +239,7 @@ impl Disk for FaultyDisk {
 
     fn remaining_bytes(&self) -> io::Result<u64> {
         let mut state = self.lock();
-        state.enter_whole()?;
+        state.enter_whole("")?;
         let left = state.capacity.map_or(usize::MAX, |capacity| capacity.saturating_sub(state.used()));
         Ok(left as u64)
     }
@@ -253,12 +263,12 @@ impl FaultyFile {
 
 impl DiskFile for FaultyFile {
     fn size(&self) -> io::Result<u64> {
-        self.with(|state, file| state.enter_whole().map(|()| file.live.len() as u64))
+        self.with(|state, file| state.enter_whole(&self.name).map(|()| file.live.len() as u64))
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         self.with(|state, file| {
-            state.enter_whole()?;
+            state.enter_whole(&self.name)?;
             let from = usize::try_from(offset).unwrap_or(usize::MAX).min(file.live.len());
             let count = into.len().min(file.live.len() - from);
             into[..count].copy_from_slice(&file.live[from..from + count]);
@@ -268,7 +278,7 @@ impl DiskFile for FaultyFile {
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.with(|state, file| {
-            let half = match state.enter()? {
+            let half = match state.enter(&self.name)? {
                 Some(Fault::Io) => return Err(os_error(nix::errno::Errno::EIO)),
                 Some(_) => bytes.len() / 2,
                 None => bytes.len(),
@@ -287,7 +297,7 @@ impl DiskFile for FaultyFile {
 
     fn sync_data(&mut self) -> io::Result<()> {
         self.with(|state, file| {
-            match state.enter()? {
+            match state.enter(&self.name)? {
                 Some(Fault::Io) => {
                     // The pages are marked clean although they never reached the medium: zeros from now on.
                     let synced = file.durable.len().min(file.live.len());
@@ -305,7 +315,7 @@ impl DiskFile for FaultyFile {
 
     fn truncate(&mut self, size: u64) -> io::Result<()> {
         self.with(|state, file| {
-            state.enter_whole()?;
+            state.enter_whole(&self.name)?;
             let size = usize::try_from(size).unwrap_or(usize::MAX).min(file.live.len());
             file.live.truncate(size);
             file.reserved = size;
@@ -315,7 +325,7 @@ impl DiskFile for FaultyFile {
 
     fn reserve(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         self.with(|state, file| {
-            state.enter_whole()?;
+            state.enter_whole(&self.name)?;
             let end = usize::try_from(offset.saturating_add(bytes)).unwrap_or(usize::MAX);
             if !state.room_for(file, end) {
                 return Err(os_error(nix::errno::Errno::ENOSPC));
