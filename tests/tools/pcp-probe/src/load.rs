@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use pcp_stream::{FrameReader, ProtocolError, StreamMessageType, encode};
 use serde::Serialize;
@@ -30,6 +31,9 @@ const PAGE: &[u8] = br#"{"type":"registry_query","what":"capabilities"}"#;
 
 /// Bytes taken at once, a page of the registry in a few steps.
 const READ_BYTES: usize = 16 * 1024;
+
+/// Connections that are looked at after one wait.
+const EVENTS_AT_ONCE: usize = 256;
 
 /// What an honest crowd asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -81,6 +85,7 @@ struct Line {
 
 struct Crowd {
     lines: Vec<Line>,
+    watch: Epoll,
     latencies: Latencies,
     report: LoadReport,
 }
@@ -90,16 +95,19 @@ struct Crowd {
 /// # Errors
 /// [`ProbeError::Connect`] when a connection cannot be made; everything later is counted.
 pub fn run_load(socket: &Path, load: &Load) -> Result<LoadReport, ProbeError> {
-    let connect = |_| {
+    let failed = |error| ProbeError::Connect(ProtocolError::Io(error));
+    let watch = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|errno| failed(errno.into()))?;
+    let connect = |number: usize| {
         let stream = UnixStream::connect(socket)?;
         stream.set_nonblocking(true)?;
+        watch.add(&stream, EpollEvent::new(EpollFlags::EPOLLIN, number as u64))?;
         Ok(Line { stream, reader: FrameReader::new(), waiting: VecDeque::new(), open: true })
     };
     let lines: io::Result<Vec<Line>> = (0..load.connections).map(connect).collect();
-    let lines = lines.map_err(|error| ProbeError::Connect(ProtocolError::Io(error)))?;
-    let mut crowd = Crowd { lines, latencies: Latencies::default(), report: LoadReport::default() };
+    let lines = lines.map_err(failed)?;
+    let mut crowd = Crowd { lines, watch, latencies: Latencies::default(), report: LoadReport::default() };
     crowd.ask(load);
-    let Crowd { lines, latencies, mut report } = crowd;
+    let Crowd { lines, latencies, mut report, .. } = crowd;
     report.unanswered += lines.iter().map(|line| line.waiting.len() as u64).sum::<u64>();
     report.latency = latencies.percentiles();
     Ok(report)
@@ -144,24 +152,21 @@ impl Crowd {
         }
     }
 
-    /// Waits for answers and reads those that have come.
+    /// Waits for answers and reads those that have come. The wait is as fine as the clock: epoll's own has milliseconds.
     fn listen(&mut self, wait: Duration) {
-        let open: Vec<usize> = (0..self.lines.len()).filter(|index| self.lines[*index].open).collect();
-        let watch = |index: &usize| PollFd::new(self.lines[*index].stream.as_fd(), PollFlags::POLLIN);
-        let mut watched: Vec<PollFd<'_>> = open.iter().map(watch).collect();
-        if !matches!(ppoll(&mut watched, Some(TimeSpec::from(wait)), None), Ok(count) if count > 0) {
+        let mut any = [PollFd::new(self.watch.0.as_fd(), PollFlags::POLLIN)];
+        if !matches!(ppoll(&mut any, Some(TimeSpec::from(wait)), None), Ok(count) if count > 0) {
             return;
         }
-        let is_ready = |(_, fd): &(&usize, &PollFd<'_>)| fd.any() == Some(true);
-        let ready: Vec<usize> = open.iter().zip(&watched).filter(is_ready).map(|(index, _)| *index).collect();
-        drop(watched);
-        for index in ready {
-            self.read(index);
+        let mut events = [EpollEvent::empty(); EVENTS_AT_ONCE];
+        let count = self.watch.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
+        for event in &events[..count] {
+            self.read(usize::try_from(event.data()).unwrap_or(usize::MAX));
         }
     }
 
     fn read(&mut self, index: usize) {
-        let line = &mut self.lines[index];
+        let Some(line) = self.lines.get_mut(index) else { return };
         let mut bytes = [0; READ_BYTES];
         let count = match (&line.stream).read(&mut bytes) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
@@ -175,12 +180,14 @@ impl Crowd {
         }
         let line = &mut self.lines[index];
         if !line.open {
+            // What has ended would be ready for ever.
+            let _ = self.watch.delete(&line.stream);
             self.report.unanswered += line.waiting.drain(..).count() as u64;
         }
     }
 
     fn take_answers(&mut self, index: usize) {
-        let Self { lines, latencies, report } = self;
+        let Self { lines, latencies, report, .. } = self;
         let line = &mut lines[index];
         loop {
             let frame = match line.reader.next_frame() {
