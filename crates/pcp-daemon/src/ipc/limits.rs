@@ -1,9 +1,12 @@
 //! Token buckets and connection counts: one peer's appetite is not another's hunger.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use pcp_core::{ErrorCode, PcpError};
+use tokio::sync::Mutex;
+use tokio::task::yield_now;
 use tracing::warn;
 
 use crate::config::Limits;
@@ -61,10 +64,24 @@ impl TokenBucket {
     }
 }
 
+/// Lets the requests of one uid that take the decision thread's time through one a turn, whichever of its connections
+/// they come over: a hundred connections that ask for pages at once hold up nobody else for longer than one page.
+#[derive(Debug, Clone, Default)]
+pub struct Turnstile(Rc<Mutex<()>>);
+
+impl Turnstile {
+    /// Waits for this request's turn. It is over at once: what is sent afterwards holds up nobody.
+    pub async fn pass(&self) {
+        let _turn = self.0.lock().await;
+        yield_now().await;
+    }
+}
+
 #[derive(Debug)]
 struct Uid {
     connections: usize,
     bucket: TokenBucket,
+    turnstile: Turnstile,
 }
 
 /// Who is connected how often, and how much each uid asks in all. Lives on the decision thread.
@@ -115,7 +132,11 @@ impl Admission {
         // Whoever left and is owed nothing is forgotten; its bucket would be full again.
         self.uids.retain(|_, entry| entry.connections > 0 || !entry.bucket.is_full(now_us));
         let bucket = TokenBucket::new(uid_requests_per_second, UID_BURST_SECONDS, now_us);
-        let entry = self.uids.entry(uid).or_insert(Uid { connections: 0, bucket });
+        let entry = self.uids.entry(uid).or_insert_with(|| Uid {
+            connections: 0,
+            bucket,
+            turnstile: Turnstile::default(),
+        });
         if entry.connections >= connections_per_uid {
             return refuse(format!("uid {uid} has {connections_per_uid} connections open, the limit"));
         }
@@ -136,6 +157,12 @@ impl Admission {
     /// Takes a token of the uid; a principal with its own rate is held by that alone.
     pub fn take(&mut self, uid: u32, now_us: u64) -> bool {
         self.uids.get_mut(&uid).is_some_and(|entry| entry.bucket.take(now_us))
+    }
+
+    /// What the connections of a uid share.
+    #[must_use]
+    pub fn turnstile(&self, uid: u32) -> Turnstile {
+        self.uids.get(&uid).map(|entry| entry.turnstile.clone()).unwrap_or_default()
     }
 
     /// The bucket of a new connection.
@@ -210,6 +237,28 @@ mod tests {
         }
         admission.enter(4, 0).unwrap();
         assert_eq!((admission.connections(), admission.uids.len()), (1, 1), "who is gone is forgotten");
+    }
+
+    #[tokio::test]
+    async fn the_connections_of_one_uid_pass_one_a_turn_and_another_uid_does_not_wait() {
+        let mut admission = Admission::new(Limits::default());
+        for uid in [7, 7, 8] {
+            admission.enter(uid, 0).unwrap();
+        }
+        let (one, other, stranger) = (admission.turnstile(7), admission.turnstile(7), admission.turnstile(8));
+        let order = std::cell::RefCell::new(Vec::new());
+        let pass = async |turnstile: &Turnstile, name| {
+            for _ in 0..2 {
+                turnstile.pass().await;
+                order.borrow_mut().push(name);
+            }
+        };
+        tokio::join!(pass(&one, "one"), pass(&other, "other"), pass(&stranger, "stranger"));
+        let order = order.into_inner();
+        let sharing: Vec<&str> = order.iter().copied().filter(|name| *name != "stranger").collect();
+        assert_eq!(sharing, ["one", "other", "one", "other"], "they take turns");
+        let done = order.iter().rposition(|name| *name == "stranger");
+        assert!(done < Some(3), "the stranger waited for nobody: {order:?}");
     }
 
     #[test]

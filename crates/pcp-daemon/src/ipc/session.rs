@@ -11,7 +11,7 @@ use tracing::debug;
 
 use super::events::Subscriptions;
 use super::handlers;
-use super::limits::TokenBucket;
+use super::limits::{TokenBucket, Turnstile};
 use super::outlet::Outlet;
 use crate::daemon::Core;
 
@@ -45,7 +45,9 @@ pub async fn serve(core: Rc<Core>, connection: Connection) {
     let bucket = entered.core.admission.borrow().connection_bucket(caller.rate_per_second, now);
     let subscriptions = Subscriptions::new(entered.core.clone(), outlet.clone(), uid);
     let scratch = Scratch::default();
-    let mut session = Session { core: &entered.core, peer, caller, bucket, scratch, subscriptions };
+    let turnstile = entered.core.admission.borrow().turnstile(uid);
+    let mut session =
+        Session { core: &entered.core, peer, caller, bucket, turnstile, scratch, subscriptions };
     if let Err(error) = session.run(&mut reader, &outlet).await {
         debug!(uid, %error, "connection ended");
     }
@@ -68,6 +70,7 @@ struct Session<'c> {
     peer: PeerIdentity,
     caller: AuthPrincipal,
     bucket: TokenBucket,
+    turnstile: Turnstile,
     scratch: Scratch,
     subscriptions: Subscriptions,
 }
@@ -114,7 +117,10 @@ impl Session<'_> {
                 Ok(Request::Subscribe(asked)) => self.subscriptions.subscribe(&self.caller, &asked).await?,
                 Ok(Request::Unsubscribe(asked)) => self.subscriptions.unsubscribe(&asked).await?,
                 Ok(Request::Acknowledge(asked)) => self.subscriptions.acknowledge(&asked).await?,
-                Ok(request) => handlers::answer(self.core, &self.caller, &request, outlet).await?,
+                Ok(request) => {
+                    self.turnstile.pass().await;
+                    handlers::answer(self.core, &self.caller, &request, outlet).await?;
+                }
                 Err(error) => outlet.refuse(&error.to_pcp()).await?,
             }
         }
