@@ -6,8 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use pcp_core::{CapabilityId, OperationId, Terminal};
-use pcp_durable::status_in_directory;
+use pcp_core::{
+    ActionClass, ActionHash, AuditEnd, AuditEntry, AuthPrincipal, CapabilityId, Domain, Durability,
+    ErrorCode, Modality, OperationId, PermissionRecord, RecordKind, Stage, Terminal, Tier, Trail, TrustLevel,
+};
+use pcp_durable::{AuditLog, Limits, status_in_directory};
 use pcp_ipc::Client;
 
 use crate::support::device::Seat;
@@ -181,6 +184,130 @@ fn a_kill_between_the_claim_and_its_end_is_an_unknown_outcome_that_is_never_repe
     assert_eq!(again.envelope()["data"]["replayed"], true);
     assert_eq!(fake.effect_count(), 1);
     device.trails_are_whole();
+}
+
+/// Operations that are run before their segment is closed.
+const BEFORE_CLOSING: usize = 8;
+/// Operations that fill a segment, with some to spare.
+const FILLING: u64 = 7_000;
+
+/// Executes; whether the end was replayed, the end, and why.
+fn told(device: &Device, operation: OperationId, parameters: &str) -> (bool, Terminal, Option<ErrorCode>) {
+    let id = CapabilityId::parse(CREATE).unwrap();
+    let mut client = device.client();
+    let result = client.execute(&request(operation, &id, parameters), |_| {}).unwrap();
+    (result.replayed, result.terminal, result.error.map(|error| error.code))
+}
+
+/// Gives the directory of the trails and what is in it to a user.
+fn give_trails_to(device: &Device, uid: u32) {
+    let files = fs::read_dir(device.audit()).unwrap().map(|file| file.unwrap().path());
+    for path in files.chain([device.audit()]) {
+        std::os::unix::fs::chown(path, Some(uid), None).unwrap();
+    }
+}
+
+/// Fills the application trail until its first segment is closed, as a busy day does.
+fn close_a_segment(device: &Device) {
+    give_trails_to(device, uids::own());
+    let limits = Limits { pending_bytes: 4 << 20, waiting: 1 << 16, ..Limits::default() };
+    let now = new_operation().unix_ms();
+    let (log, _) = AuditLog::open_with(&device.audit(), limits, now).unwrap();
+    for n in 0..FILLING {
+        for kind in [RecordKind::Intent, RecordKind::Terminal] {
+            let filler = filler(kind, now - 1_000, n);
+            while log.append(&filler, Durability::Lazy).is_err() {
+                log.flush().unwrap();
+            }
+        }
+    }
+    log.close().unwrap();
+    give_trails_to(device, device.uids.daemon);
+    assert!(device.audit().join("application.000001.index").exists(), "the segment has its index");
+}
+
+/// A record of another operation in the application trail.
+fn filler(kind: RecordKind, time_ms: u64, n: u64) -> AuditEntry<'static> {
+    static CALLER: AuthPrincipal = AuthPrincipal {
+        uid: 1,
+        pid: None,
+        domain: Domain::App,
+        trust: TrustLevel::USER,
+        admin: false,
+        confirmer: false,
+        modality: Modality::Remote,
+        rate_per_second: None,
+    };
+    let mut entropy = [3; 10];
+    entropy[2..].copy_from_slice(&n.to_be_bytes());
+    AuditEntry {
+        trail: Trail::Application,
+        kind,
+        time_ms,
+        operation_id: OperationId::from_parts(time_ms, entropy),
+        caller: &CALLER,
+        capability: CREATE,
+        target_app: "org.example.fake",
+        class: ActionClass::Activate,
+        tier: Some(Tier::One),
+        permission: PermissionRecord { verdict: "allowed", rule: "app.*", gate: "none" },
+        params: "{}",
+        params_sha256: &[1; 32],
+        action_hash: ActionHash::from_bytes([2; 32]),
+        end: (kind == RecordKind::Terminal).then_some(AuditEnd {
+            stage: Stage::Audit,
+            terminal: Terminal::Succeeded,
+            error: None,
+            effect: None,
+            verification: "none",
+            timed_out: false,
+            duration_us: 1,
+        }),
+    }
+}
+
+#[test]
+fn an_operation_of_a_closed_segment_is_replayed_and_told_and_never_repeated() {
+    let (mut device, fake, _app) = Device::with_fake(&Plan::default());
+    let operations: Vec<OperationId> = (0..BEFORE_CLOSING).map(|_| new_operation()).collect();
+    for operation in &operations {
+        assert_eq!(told(&device, *operation, "{}"), (false, Terminal::Succeeded, None));
+    }
+    device.stop();
+    close_a_segment(&device);
+
+    device.start();
+
+    for operation in &operations {
+        assert_eq!(told(&device, *operation, "{}"), (true, Terminal::Succeeded, None), "{operation}");
+        let other = told(&device, *operation, r#"{"behave":"hang_after"}"#);
+        assert_eq!(other, (false, Terminal::Rejected, Some(ErrorCode::Conflict)), "{operation}");
+        let ledger = device.audit().display().to_string();
+        let status = device.cli(&["status", "--ledger", &ledger, &operation.to_string()]);
+        assert_eq!(status.envelope()["data"]["terminal"], "succeeded", "{operation}");
+    }
+    assert_eq!(fake.effect_count(), BEFORE_CLOSING);
+    device.trails_are_whole();
+}
+
+/// Half a minute less than a day is not too old, and five minutes are not too far ahead.
+#[test]
+fn an_operation_of_yesterday_is_expired_and_one_of_tomorrow_is_skewed_and_neither_runs() {
+    let (device, fake, _app) = Device::with_fake(&Plan::default());
+    let now = new_operation().unix_ms();
+    let (minute, day) = (60_000, 86_400_000);
+    let rows = [
+        (now - day - minute, Terminal::ExpiredBeforeEffect, None),
+        (now - day + minute, Terminal::Succeeded, None),
+        (now + 4 * minute, Terminal::Succeeded, None),
+        (now + 6 * minute, Terminal::Rejected, Some(ErrorCode::ClockSkew)),
+    ];
+    for (dated, terminal, code) in rows {
+        let operation = OperationId::from_parts(dated, [9; 10]);
+        let (_, ended, why) = told(&device, operation, "{}");
+        assert_eq!((ended, why), (terminal, code), "{dated}");
+    }
+    assert_eq!(fake.effect_count(), 2);
 }
 
 /// Bytes of the small disk: room for the three reserves and a few hundred records.

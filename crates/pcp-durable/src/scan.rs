@@ -7,7 +7,7 @@ use std::io;
 
 use crate::Error;
 use crate::disk::{Disk, DiskFile};
-use crate::line::{Chain, LineFault, Link, MAX_LINE_BYTES};
+use crate::line::{Chain, LineFault, Link, MAX_LINE_BYTES, line_end};
 use crate::segment::Segment;
 
 /// Read buffer: the longest line and as much again, so that a line is always contiguous.
@@ -111,7 +111,7 @@ impl<'d> Scanner<'d> {
             if self.current.is_none() && !self.open_next()? {
                 return Ok(None);
             }
-            match self.buffer[self.start..self.end].iter().position(|byte| *byte == b'\n') {
+            match line_end(&self.buffer[self.start..self.end]) {
                 Some(length) if length < MAX_LINE_BYTES => break length,
                 Some(_) => return Err(self.damaged(LineFault::TooLong)),
                 None if self.end - self.start >= MAX_LINE_BYTES => {

@@ -3,7 +3,7 @@
 use pcp_core::OperationId;
 
 use super::{Id, Row, Summary};
-use crate::line::{Chain, Link, MAX_LINE_BYTES, hash};
+use crate::line::{Chain, Link, MAX_LINE_BYTES, hash, line_end};
 
 /// Records of operations in a segment of the usual size: their shortest line is some 700 bytes.
 const ROWS_EXPECTED: usize = 12_288;
@@ -37,7 +37,7 @@ impl Notes {
     /// Takes whole lines that now stand at the end of the segment.
     pub(crate) fn take(&mut self, lines: &[u8]) {
         let mut rest = lines;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = line_end(rest) {
             self.glance_at(&rest[..end]);
             if rest.len() == end + 1 {
                 self.remember(&rest[..end]);
@@ -72,7 +72,7 @@ impl Notes {
             return;
         }
         let place = (u32::try_from(self.bytes), u16::try_from(line.len()));
-        if let (Some(id), (Ok(offset), Ok(length))) = (id, place) {
+        if let (Some(id), (Ok(offset), Ok(length))) = (parse(id), place) {
             self.rows.push(Row::new(id, offset, length, is_end));
         }
     }
@@ -114,7 +114,7 @@ impl Notes {
 struct Glance<'a> {
     kind: &'a [u8],
     time_ms: u64,
-    id: Option<Id>,
+    id: &'a [u8],
 }
 
 impl<'a> Glance<'a> {
@@ -125,10 +125,13 @@ impl<'a> Glance<'a> {
         let rest = rest.strip_prefix(b",\"kind\":\"")?;
         let kind = &rest[..rest.iter().position(|byte| *byte == b'"')?];
         let (time_ms, rest) = number(rest[kind.len()..].strip_prefix(b"\",\"time_ms\":")?)?;
-        let id = rest.strip_prefix(b",\"operation_id\":\"").and_then(|rest| rest.get(..36));
-        let id = id.and_then(|text| OperationId::parse(std::str::from_utf8(text).ok()?).ok());
-        Some(Self { kind, time_ms, id: id.map(|id| *id.as_bytes()) })
+        let id = rest.strip_prefix(b",\"operation_id\":\"")?.get(..36)?;
+        Some(Self { kind, time_ms, id })
     }
+}
+
+fn parse(id: &[u8]) -> Option<Id> {
+    OperationId::parse(std::str::from_utf8(id).ok()?).ok().map(|id| *id.as_bytes())
 }
 
 fn number(text: &[u8]) -> Option<(u64, &[u8])> {

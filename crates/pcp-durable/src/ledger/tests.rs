@@ -114,3 +114,19 @@ fn a_row_is_at_most_a_hundred_bytes() {
     let bytes = Rows::row_bytes();
     assert!(bytes <= 100, "{bytes}");
 }
+
+#[test]
+fn a_claim_in_a_closed_segment_that_never_ended_is_unknown() {
+    let hash = "ab".repeat(32);
+    let caller = r#"{"uid":1000,"pid":1,"domain":"app","trust":1,"modality":"visual"}"#;
+    let text = format!(
+        r#"{{"seq":1,"kind":"intent","time_ms":1,"operation_id":"{}","caller":{caller},"capability":"app.a.b","target":{{"app":"a"}},"class":"activate","tier":"1","action_hash":"{hash}"}}"#,
+        op(1)
+    );
+    let found = |is_end| Found { line: text.clone().into_bytes(), hash: [7; 32], is_end };
+
+    let status = archived_status(&found(false)).unwrap();
+
+    assert_eq!((status.terminal, status.effect), (Some(Terminal::OutcomeUnknown), Some(Effect::Unknown)));
+    assert_eq!((status.action_hash, status.audit_hash), (ActionHash::from_bytes([0xab; 32]), [7; 32]));
+}
