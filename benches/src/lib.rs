@@ -1,6 +1,7 @@
 //! What the benches and the gate measure: one place for the set-ups, so that wall time, instruction counts
 //! and ratios are about the same operations. Start with [`Wire`] and [`Lifecycle`].
 
+pub mod detection;
 pub mod journal;
 mod lifecycle;
 mod live;

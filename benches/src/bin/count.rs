@@ -3,7 +3,11 @@
 
 use std::process::ExitCode;
 
+use pcp_benches::detection::{Detection, Kind};
 use pcp_benches::{Lifecycle, Wire};
+
+/// Applications of one detection: few, because every one of them is a file.
+const APPS: usize = 20;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -22,8 +26,17 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         },
+        (Some("detection"), Some(times)) => match Detection::new(APPS, Kind::Made) {
+            Ok(mut system) => (0..times).for_each(|_| {
+                std::hint::black_box(system.cold());
+            }),
+            Err(error) => {
+                eprintln!("count: {error}");
+                return ExitCode::FAILURE;
+            }
+        },
         _ => {
-            eprintln!("usage: count wire|lifecycle TIMES");
+            eprintln!("usage: count wire|lifecycle|detection TIMES");
             return ExitCode::from(2);
         }
     }
