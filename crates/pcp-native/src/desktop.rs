@@ -10,7 +10,8 @@ mod entry;
 mod exec;
 mod facts;
 mod fault;
-mod file;
+pub(crate) mod file;
+pub(crate) mod folder;
 mod group;
 mod interpreter;
 mod key;
@@ -47,6 +48,6 @@ pub use sandbox::Sandbox;
 pub use skip::{MAX_SKIPS, Skip, SkipReason, Skips};
 pub use tree::{
     Backing, Candidate, Listing, MAX_DEPTH, MAX_DESKTOP_FILES, MAX_DIRECTORIES, MAX_DIRECTORY_NAMES,
-    Resolved, Standing, TreeLimits, Winner, list,
+    MAX_HELD_FOLDERS, Resolved, Standing, TreeLimits, Winner, list,
 };
 pub use value::MAX_LIST_ITEMS;

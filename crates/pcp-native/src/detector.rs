@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,9 @@ use pcp_core::{AppId, DetectionResult};
 
 use crate::desktop::{AppFacts, Candidate, Locale, Skips, Standing, StatKey, TreeLimits, examine, list};
 use crate::predict::{knows_category, predict, toolkit_word};
-use crate::program::{ProgramKind, ProgramReport, Programs, Root};
+use crate::program::basis::stat_key;
+use crate::program::entry::Probed;
+use crate::program::{Basis, Programs, Root};
 use crate::toolkit::Toolkit;
 
 /// How sure a detection has to be for its capabilities to count.
@@ -21,6 +23,9 @@ pub const CONFIDENCE_OF_CAPABILITIES: f32 = 0.5;
 /// A file that was changed this short before it was read may be changed again without its times telling, in
 /// nanoseconds: the coarsest tick of a kernel's clock is 10 ms.
 const TICK_NS: i64 = 20_000_000;
+
+/// The highest number of a pass; the next one is 1 again. At ten a second that is six years.
+const MAX_PASS: u32 = u32::MAX >> 1;
 
 /// An application that was found in files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,14 +49,13 @@ pub struct DesktopApp {
 }
 
 impl DesktopApp {
-    fn of(facts: AppFacts, report: &ProgramReport) -> Self {
-        let told = report.evidence.as_deref().or(report.why.as_deref());
+    fn of(facts: AppFacts, probed: &Probed) -> Self {
         Self {
             name: facts.name.into(),
             categories: facts.categories.into_iter().map(Arc::from).collect(),
-            toolkit: report.toolkit,
-            evidence: told.map(Arc::from),
-            program: last(report).resolved.as_deref().map(Arc::from),
+            toolkit: probed.toolkit,
+            evidence: probed.told.clone(),
+            program: probed.program.clone(),
             window_class: facts.window_class.map(Arc::from),
             no_display: facts.no_display,
             diagnosed: facts.diagnosed,
@@ -93,27 +97,28 @@ impl DesktopApp {
     }
 }
 
-/// The program at the end of a chain of scripts.
-fn last(report: &ProgramReport) -> &ProgramReport {
-    report.starts.as_deref().map_or(report, last)
-}
-
 /// What is known of one desktop file.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Known {
     stat: StatKey,
     standing: Standing<Arc<DesktopApp>>,
     /// The files of its program, as they were.
-    programs: Vec<(PathBuf, StatKey)>,
+    basis: Box<[Arc<Basis>]>,
+    /// Whether its program was looked for in the search path, so that another one may come before it.
+    searched: bool,
     /// Whether it has to be looked at again in any case.
     is_doubtful: bool,
 }
 
 /// What passes remember. One entry a desktop file, so that [`TreeLimits::files`] bounds it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct DetectionCache {
     /// By the path as it is written: a path is compared and hashed part by part, which costs as much as a stat.
     known: HashMap<OsString, Known>,
+    /// The folders of the search path as they were, where that can be told.
+    folders: Option<Vec<Option<StatKey>>>,
+    /// The number of the last pass.
+    pass: u32,
 }
 
 impl DetectionCache {
@@ -127,6 +132,12 @@ impl DetectionCache {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// The number of the pass that begins; none is zero.
+    fn next(&mut self) -> u32 {
+        self.pass = self.pass % MAX_PASS + 1;
+        self.pass
     }
 }
 
@@ -186,11 +197,13 @@ impl NativeDetector {
         let files = listing.candidates.len();
         let programs = Programs::new(&self.root, self.path.iter().cloned());
         let mut before = std::mem::take(&mut cache.known);
+        cache.known.reserve(files);
         let (mut buffer, mut examined) = (Vec::new(), 0);
         let now_ns = now_ns();
+        let round = Round { pass: cache.next(), folders_hold: self.look_at_folders(cache, now_ns) };
         let resolved = listing.resolve(|candidate| {
             let known = match before.remove(candidate.path.as_os_str()) {
-                Some(known) if known.holds(candidate) => known,
+                Some(known) if known.holds(candidate, round) => known,
                 known => {
                     examined += 1;
                     self.look(candidate, &programs, &mut buffer, now_ns).same_as(known)
@@ -213,13 +226,14 @@ impl NativeDetector {
         buffer: &mut Vec<u8>,
         now_ns: i64,
     ) -> Known {
-        let mut probed = Vec::new();
-        let mut is_doubtful = now_ns.saturating_sub(candidate.stat.ctime_ns) < TICK_NS;
+        let mut is_doubtful = is_recent(candidate.stat, now_ns);
+        let (mut basis, mut searched) = (Box::default(), false);
         let standing = match examine(candidate, buffer, self.locale.as_ref()) {
             Standing::Wins(facts) => {
-                let report = programs.probe_entry(&facts);
-                is_doubtful |= !follow(&report, &mut probed);
-                Standing::Wins(Arc::new(DesktopApp::of(facts, &report)))
+                let probed = programs.probed(&facts);
+                is_doubtful |= probed.is_missing;
+                (basis, searched) = (probed.basis.clone(), probed.searched);
+                Standing::Wins(Arc::new(DesktopApp::of(facts, &probed)))
             }
             Standing::Masks(why) => Standing::Masks::<Arc<DesktopApp>>(why),
             Standing::Passes(reason) => {
@@ -228,25 +242,31 @@ impl NativeDetector {
                 Standing::Passes(reason)
             }
         };
-        Known { stat: candidate.stat, standing, programs: probed, is_doubtful }
+        is_doubtful |= basis.iter().any(|one| is_recent(one.key(), now_ns));
+        Known { stat: candidate.stat, standing, basis, searched, is_doubtful }
+    }
+
+    /// Whether the folders of the search path are as they were at the last pass. A program that comes into one of
+    /// them may come before one of the same name.
+    fn look_at_folders(&self, cache: &mut DetectionCache, now_ns: i64) -> bool {
+        let folders: Vec<Option<StatKey>> = self.path.iter().map(|path| stat_key(path)).collect();
+        let recent = folders.iter().flatten().any(|key| is_recent(*key, now_ns));
+        let hold = cache.folders.as_ref() == Some(&folders);
+        cache.folders = (!recent).then_some(folders);
+        hold
     }
 }
 
-/// Notes the files of a program; `false` when one of them is not there, so that its coming would go unseen.
-fn follow(report: &ProgramReport, probed: &mut Vec<(PathBuf, StatKey)>) -> bool {
-    let own = match (&report.resolved, report.kind) {
-        (Some(path), _) => {
-            probed.extend(report.stat.map(|key| (PathBuf::from(path), key)));
-            report.stat.is_some()
-        }
-        (None, ProgramKind::Missing | ProgramKind::Error) => false,
-        (None, _) => true,
-    };
-    report.starts.as_deref().is_none_or(|next| follow(next, probed)) && own
+/// What holds for all files of one pass.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    pass: u32,
+    folders_hold: bool,
 }
 
-fn stat_key(path: &Path) -> Option<StatKey> {
-    std::fs::metadata(path).ok().map(|facts| StatKey::of(&facts))
+/// Whether a file was changed so short ago that it may be changed again without its times telling.
+const fn is_recent(key: StatKey, now_ns: i64) -> bool {
+    now_ns.saturating_sub(key.ctime_ns) < TICK_NS
 }
 
 fn now_ns() -> i64 {
@@ -256,10 +276,11 @@ fn now_ns() -> i64 {
 
 impl Known {
     /// Whether the file and its program are as they were.
-    fn holds(&self, candidate: &Candidate) -> bool {
+    fn holds(&self, candidate: &Candidate, round: Round) -> bool {
         !self.is_doubtful
             && self.stat == candidate.stat
-            && self.programs.iter().all(|(path, key)| stat_key(path).as_ref() == Some(key))
+            && (!self.searched || round.folders_hold)
+            && self.basis.iter().all(|one| one.holds(round.pass))
     }
 
     /// Keeps the value that was there when it says the same, so that nobody takes it for changed.

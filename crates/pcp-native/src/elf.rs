@@ -8,6 +8,7 @@ mod dynamic;
 mod layout;
 mod names;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -31,6 +32,11 @@ pub const MAX_NEEDED: usize = 512;
 pub const MAX_NAME_BYTES: usize = 255;
 /// Longest search path and longest name of a loader in bytes: the longest path of Linux.
 pub const MAX_SEARCH_PATH_BYTES: usize = 4096;
+
+/// Segments that matter of nearly every program: four that are loaded, the dynamic table, the loader's name.
+const USUAL_SEGMENTS: usize = 6;
+/// Needed libraries of most programs.
+const USUAL_NEEDED: usize = 16;
 
 const MAGIC: [u8; 4] = *b"\x7fELF";
 const PT_LOAD: u32 = 1;
@@ -131,7 +137,7 @@ pub struct Elf {
     /// The order of its bytes.
     pub endian: Endian,
     /// The machine it is for.
-    pub machine: String,
+    pub machine: Cow<'static, str>,
     /// Whether it has a dynamic table.
     pub dynamic: bool,
     /// The libraries it needs, in order.
@@ -159,6 +165,16 @@ impl Elf {
     /// # Errors
     /// [`ElfError`] names the field, the value and the limit.
     pub fn read<R: ReadAt + ?Sized>(file: &R, file_bytes: u64, head: &[u8]) -> Result<Self, ElfError> {
+        Self::read_in(file, file_bytes, head, &mut Vec::new())
+    }
+
+    /// [`Self::read`] with room that is used for every file.
+    pub(crate) fn read_in<R: ReadAt + ?Sized>(
+        file: &R,
+        file_bytes: u64,
+        head: &[u8],
+        buffer: &mut Vec<u8>,
+    ) -> Result<Self, ElfError> {
         let source = Source { file, file_bytes, head };
         let layout = Layout::read(head, file_bytes)?;
         let mut elf = Self {
@@ -171,10 +187,9 @@ impl Elf {
             loader: None,
             skipped: Vec::new(),
         };
-        let mut buffer = Vec::new();
-        let segments = segments(&source, &layout, &mut buffer)?;
+        let segments = segments(&source, &layout, buffer)?;
         if let Some(interp) = segments.iter().find(|segment| segment.kind == PT_INTERP) {
-            elf.loader = loader(&source, interp, &mut buffer)?;
+            elf.loader = loader(&source, interp, buffer)?;
         }
         // There may be one only; of several the loader takes the last.
         let Some(table) = segments.iter().rfind(|segment| segment.kind == PT_DYNAMIC) else { return Ok(elf) };
@@ -191,9 +206,9 @@ impl Elf {
                 limit,
             });
         }
-        let bytes = source.take("dynamic table", table.offset, table.file_bytes, &mut buffer)?;
+        let bytes = source.take("dynamic table", table.offset, table.file_bytes, buffer)?;
         let dynamic = Dynamic::read(bytes, &layout)?;
-        names::read(&source, &dynamic, &segments, &mut elf, &mut buffer)?;
+        names::read(&source, &dynamic, &segments, &mut elf, buffer)?;
         Ok(elf)
     }
 }
@@ -222,10 +237,12 @@ impl<R: ReadAt + ?Sized> Source<'_, R> {
         if let Some(found) = in_head.and_then(|(start, end)| self.head.get(start..end)) {
             return Ok(found);
         }
-        buffer.clear();
-        buffer.resize(length, 0);
+        // What was read before is written over: only what the room grows by is cleared.
+        if buffer.len() < length {
+            buffer.resize(length, 0);
+        }
         let mut filled = 0;
-        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = buffer.get_mut(filled..length).filter(|rest| !rest.is_empty()) {
             match self.file.read_at(rest, offset.saturating_add(filled as u64)) {
                 Ok(0) => return Err(truncated),
                 Ok(more) => filled += more,
@@ -233,7 +250,7 @@ impl<R: ReadAt + ?Sized> Source<'_, R> {
                 Err(error) => return Err(ElfError::Read { what, offset, error: error.kind() }),
             }
         }
-        Ok(buffer)
+        Ok(buffer.get(..length).unwrap_or_default())
     }
 }
 
@@ -258,8 +275,9 @@ fn segments<R: ReadAt + ?Sized>(
     }
     let table = source.take("table of program headers", layout.headers_at, bytes, buffer)?;
     let headers = table.chunks_exact(usize::from(layout.header_bytes));
-    let segments = headers.filter_map(|header| layout.segment(header));
-    Ok(segments.filter(|segment| matches!(segment.kind, PT_LOAD | PT_DYNAMIC | PT_INTERP)).collect())
+    let mut segments = Vec::with_capacity(USUAL_SEGMENTS);
+    segments.extend(headers.filter_map(|header| layout.segment(header)).filter(Segment::matters));
+    Ok(segments)
 }
 
 /// The name of the loader.

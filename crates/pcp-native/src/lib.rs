@@ -20,6 +20,6 @@ pub use adapter::NativeAdapter;
 pub use detector::{CONFIDENCE_OF_CAPABILITIES, DesktopApp, DetectionCache, FoundApp, NativeDetector, Pass};
 pub use manifest_file::{JudgedManifest, ManifestQuestion, inspect_manifest, judge_manifest, load_manifest};
 pub use predict::predict;
-pub use program::{ProgramKind, ProgramReport, Programs, Root};
+pub use program::{Basis, ProgramKind, ProgramReport, Programs, Root};
 pub use report::{ManifestReport, Outcome};
 pub use toolkit::Toolkit;

@@ -3,15 +3,22 @@
 //! Opens files beneath a [`Root`], reads a bounded part of each, follows scripts to what they start. It runs nothing,
 //! and what an application can do is not its word (`predict`'s). Start with [`Programs::probe`].
 
+pub(crate) mod basis;
 mod command;
-mod entry;
+pub(crate) mod entry;
 pub(crate) mod file;
 mod imported;
+mod places;
 pub mod report;
 pub mod root;
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 
+pub use basis::Basis;
 pub use report::{ProgramKind, ProgramReport};
 pub use root::{OpenError, Opened, Root};
 
@@ -21,7 +28,9 @@ use crate::toolkit::beside::{Beside, Folders};
 use crate::toolkit::libraries::Libraries;
 use crate::toolkit::{Toolkit, curses, of_needed};
 use command::Target;
+use entry::Probed;
 use file::{Head, read_elf};
+use places::{Found, Places};
 
 /// Most programs that start one another: a desktop entry's wrapper, its wrapper, the program, and one more.
 pub const MAX_CHAIN: usize = 4;
@@ -29,13 +38,24 @@ pub const MAX_CHAIN: usize = 4;
 /// Where the names that applications have on the bus are registered with their programs.
 const SERVICES: &str = "/usr/share/dbus-1/services";
 
+/// Most programs whose reports are remembered: as many as a full desktop system starts.
+const MAX_REMEMBERED: usize = 4096;
+
 /// Where programs are looked up. What many of them have in common is looked at once, so that a value is for one pass.
 #[derive(Debug)]
 pub struct Programs<'a> {
     root: &'a Root,
-    path: Vec<PathBuf>,
+    places: Places,
     beside: Folders,
     libraries: Libraries,
+    /// What was said of the program of this name.
+    probed: RefCell<HashMap<String, Rc<Probed>>>,
+    /// The files that were looked at since somebody asked.
+    noted: RefCell<Vec<Arc<Basis>>>,
+    /// Whether the search path was gone through since then.
+    searched: Cell<bool>,
+    /// The first bytes of a program, the room for which is used again.
+    head: RefCell<Head>,
 }
 
 /// What was come through on the way to a program.
@@ -47,8 +67,16 @@ struct Trip {
 impl<'a> Programs<'a> {
     /// Looks programs up in `root`, and those named without a path in the folders of `path`, in that order.
     pub fn new(root: &'a Root, path: impl IntoIterator<Item = PathBuf>) -> Self {
-        let path = path.into_iter().collect();
-        Self { root, path, beside: Folders::default(), libraries: Libraries::default() }
+        Self {
+            root,
+            places: Places::new(path),
+            beside: Folders::default(),
+            libraries: Libraries::default(),
+            probed: RefCell::default(),
+            noted: RefCell::default(),
+            searched: Cell::default(),
+            head: RefCell::default(),
+        }
     }
 
     /// Probes the program that a word names: a path, or a name that is looked up.
@@ -76,23 +104,20 @@ impl<'a> Programs<'a> {
         if program.contains('/') {
             return self.file(Path::new(program), language, trip);
         }
-        for folder in &self.path {
-            let path = folder.join(program);
-            match self.root.open(&path) {
-                Ok(opened) if opened.executable => return self.opened(&path, &opened, language, trip),
-                _ => {}
-            }
+        self.searched.set(true);
+        match self.places.search(self.root, program) {
+            Some(found) => self.opened(found, language, trip),
+            None => ProgramReport::refused(
+                program.to_owned(),
+                ProgramKind::Missing,
+                &"not found in any folder of the search path",
+            ),
         }
-        ProgramReport::refused(
-            program.to_owned(),
-            ProgramKind::Missing,
-            &"not found in any folder of the search path",
-        )
     }
 
     fn file(&self, path: &Path, language: Option<Language>, trip: &mut Trip) -> ProgramReport {
-        match self.root.open(path) {
-            Ok(opened) => self.opened(path, &opened, language, trip),
+        match self.places.open(self.root, path) {
+            Ok(found) => self.opened(found, language, trip),
             Err(error) => {
                 let kind =
                     if error == OpenError::Missing { ProgramKind::Missing } else { ProgramKind::Error };
@@ -101,14 +126,21 @@ impl<'a> Programs<'a> {
         }
     }
 
-    fn opened(
-        &self,
-        path: &Path,
-        opened: &Opened,
-        language: Option<Language>,
-        trip: &mut Trip,
-    ) -> ProgramReport {
-        let name = path.display().to_string();
+    /// Opens a file that a finding may rest on.
+    fn open(&self, path: &Path) -> Result<Opened, OpenError> {
+        let opened = self.root.open(path)?;
+        self.note(path, &opened);
+        Ok(opened)
+    }
+
+    fn note(&self, path: &Path, opened: &Opened) {
+        self.noted.borrow_mut().push(Arc::new(Basis::new(path, opened.stat)));
+    }
+
+    fn opened(&self, found: Found, language: Option<Language>, trip: &mut Trip) -> ProgramReport {
+        let Found { path, opened, resolved } = found;
+        let name = path.to_string_lossy().into_owned();
+        self.note(&path, &opened);
         let refused =
             |why: &dyn std::fmt::Display| ProgramReport::refused(name.clone(), ProgramKind::Error, why);
         let identity = (opened.stat.dev, opened.stat.ino);
@@ -119,26 +151,26 @@ impl<'a> Programs<'a> {
         if trip.seen.len() > MAX_CHAIN {
             return refused(&format_args!("more than {MAX_CHAIN} programs start one another"));
         }
-        let head = match Head::read(opened) {
-            Ok(head) => head,
-            Err(error) => return refused(&error),
-        };
-        let resolved = self.root.resolved(opened);
-        let place = resolved.as_deref().unwrap_or(path);
-        let mut report = if Elf::is_elf(head.bytes()) {
-            match Elf::read(&opened.file, opened.bytes, head.bytes()) {
+        let mut head = self.head.take();
+        if let Err(error) = head.read(&opened) {
+            return refused(&error);
+        }
+        let place = resolved.as_deref().unwrap_or(&path);
+        let mut report = if let Some(elf) = head.elf(&opened) {
+            self.head.replace(head);
+            match elf {
                 Ok(elf) => self.elf(name, place, elf),
                 Err(error) => refused(&error),
             }
         } else if language.is_some() || head.bytes().starts_with(b"#!") {
-            match file::text(opened, MAX_SCRIPT_BYTES) {
+            match head.text(&opened, MAX_SCRIPT_BYTES) {
                 Ok(text) => self.script(name, place, &head, &text, language, trip),
                 Err(error) => refused(&error),
             }
         } else {
             other(name, head.bytes())
         };
-        report.resolved = resolved.map(|path| path.display().to_string());
+        report.resolved = resolved.map(|path| path.to_string_lossy().into_owned());
         report.stat = Some(opened.stat);
         report
     }
@@ -158,7 +190,7 @@ impl<'a> Programs<'a> {
 
     /// The toolkit of an ELF program and what tells it, the cheapest question first.
     fn drawn(&self, place: &Path, elf: &Elf) -> Option<(Toolkit, String)> {
-        let direct = of_needed(&elf.needed).map(|(toolkit, name)| (toolkit, format!("needs {name}")));
+        let direct = of_needed(&elf.needed).map(|(toolkit, name)| (toolkit, ["needs ", name].concat()));
         if let Some((Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Electron, _)) = &direct {
             return direct;
         }
@@ -168,8 +200,12 @@ impl<'a> Programs<'a> {
                 return Some((toolkit, format!("stands beside {}", file.display())));
             }
             Some(Beside::Library(library)) if direct.is_none() => {
-                let library_elf = read_elf(self.root, &library).ok();
-                if let Some((toolkit, needs)) = library_elf.as_ref().and_then(|elf| of_needed(&elf.needed)) {
+                let read = read_elf(self.root, &library, &self.head).ok();
+                if let Some((stat, _)) = &read {
+                    self.noted.borrow_mut().push(Arc::new(Basis::new(&library, *stat)));
+                }
+                let needed = read.as_ref().and_then(|(_, elf)| of_needed(&elf.needed));
+                if let Some((toolkit, needs)) = needed {
                     return Some((
                         toolkit,
                         format!("stands beside {}, which needs {needs}", library.display()),
@@ -180,7 +216,10 @@ impl<'a> Programs<'a> {
         }
         direct
             .or_else(|| curses(&elf.needed).map(|name| (Toolkit::Terminal, format!("needs {name}"))))
-            .or_else(|| self.libraries.look(self.root, elf, Some(place)))
+            .or_else(|| {
+                let note = |basis: &Arc<Basis>| self.noted.borrow_mut().push(basis.clone());
+                self.libraries.look((self.root, &self.head), elf, place, note)
+            })
     }
 
     fn script(
@@ -246,7 +285,11 @@ impl<'a> Programs<'a> {
         folder: Option<&Path>,
         trip: &mut Trip,
     ) -> Option<ProgramReport> {
-        match command::target(command) {
+        self.targeted(command::target(command), folder, trip)
+    }
+
+    fn targeted(&self, target: Target, folder: Option<&Path>, trip: &mut Trip) -> Option<ProgramReport> {
+        match target {
             Target::Program(program) => Some(self.named(&program, None, trip)),
             Target::Script(file, language) => {
                 let path = folder.map_or_else(|| PathBuf::from(&file), |folder| folder.join(&file));
@@ -294,7 +337,7 @@ impl<'a> Programs<'a> {
     /// The program of an application that is started by its name on the bus.
     fn service(&self, name: &str, trip: &mut Trip) -> Option<ProgramReport> {
         let file = Path::new(SERVICES).join(format!("{name}.service"));
-        let text = file::text(&self.root.open(&file).ok()?, MAX_SCRIPT_BYTES).ok()?;
+        let text = file::text(&self.open(&file).ok()?, MAX_SCRIPT_BYTES).ok()?;
         let command = text.lines().find_map(|line| line.strip_prefix("Exec="))?;
         let words: shell::Command = command.split_whitespace().map(|word| Some(word.to_owned())).collect();
         // A service that is started by its own name again would go round.

@@ -13,6 +13,9 @@ pub const MAX_ARGUMENTS: usize = 1024;
 /// Most bytes of all arguments together, in bytes: what `%c` may expand a line to.
 pub const MAX_COMMAND_BYTES: usize = 128 * 1024;
 
+/// Bytes that the first word of most lines takes: a program with its folder.
+const USUAL_WORD_BYTES: usize = 64;
+
 /// Why a command line cannot be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -61,7 +64,7 @@ pub(super) fn arguments(
         note,
         done: Vec::new(),
         bytes: 0,
-        word: String::new(),
+        word: String::with_capacity(text.len().min(USUAL_WORD_BYTES)),
         begun: false,
         has_code: false,
     };

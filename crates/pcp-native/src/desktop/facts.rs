@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::entry::{DesktopEntry, Ignored, Question, Verdict, parse};
-use super::file::read;
+use super::file::read_listed;
 use super::key::Key;
 use super::locale::Locale;
 use super::program::Launch;
@@ -62,7 +62,7 @@ pub fn examine(candidate: &Candidate, buffer: &mut Vec<u8>, locale: Option<&Loca
     if candidate.backing == Backing::Null {
         return Standing::Masks(Ignored::Hidden);
     }
-    if let Err(reason) = read(&candidate.path, buffer) {
+    if let Err(reason) = read_listed(candidate, buffer) {
         return Standing::Passes(reason);
     }
     let location = candidate.path.to_str();

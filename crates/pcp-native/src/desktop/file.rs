@@ -1,14 +1,17 @@
 //! One file's bytes, whatever it turns out to be: never waited for, never more than the limit.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::fd::AsFd;
 use std::path::Path;
 
+use nix::NixPath;
 use nix::errno::Errno;
-use nix::libc::{O_CLOEXEC, O_NOCTTY, O_NONBLOCK};
+use nix::fcntl::{AT_FDCWD, OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
 use super::skip::SkipReason;
+use super::tree::Candidate;
 
 /// Largest desktop file that is read, in bytes: five times the largest one found in a distribution.
 pub const MAX_DESKTOP_FILE_BYTES: u64 = 256 * 1024;
@@ -32,17 +35,27 @@ pub struct StatKey {
 }
 
 impl StatKey {
-    pub(crate) fn of(facts: &Metadata) -> Self {
+    pub(crate) fn of(facts: &FileStat) -> Self {
         let nanoseconds =
             |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
         Self {
-            dev: facts.dev(),
-            ino: facts.ino(),
-            size: facts.size(),
-            mtime_ns: nanoseconds(facts.mtime(), facts.mtime_nsec()),
-            ctime_ns: nanoseconds(facts.ctime(), facts.ctime_nsec()),
+            dev: facts.st_dev,
+            ino: facts.st_ino,
+            size: size(facts),
+            mtime_ns: nanoseconds(facts.st_mtime, facts.st_mtime_nsec),
+            ctime_ns: nanoseconds(facts.st_ctime, facts.st_ctime_nsec),
         }
     }
+}
+
+/// What kind of file this is.
+pub(crate) fn kind(facts: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(facts.st_mode) & SFlag::S_IFMT
+}
+
+/// Its length in bytes.
+pub(crate) fn size(facts: &FileStat) -> u64 {
+    u64::try_from(facts.st_size).unwrap_or_default()
 }
 
 /// Fills `buffer` with the bytes of the regular file at `path`, which may be a link: containers export links.
@@ -50,40 +63,60 @@ impl StatKey {
 /// # Errors
 /// [`SkipReason`] says why there are none; `buffer` is then empty.
 pub fn read(path: &Path, buffer: &mut Vec<u8>) -> Result<StatKey, SkipReason> {
-    let read = open(path).and_then(|(mut file, facts)| {
-        fill(&mut file, &facts, buffer)?;
+    let mut read = || {
+        let mut file = open(AT_FDCWD, path)?;
+        let facts = fstat(&file).map_err(SkipReason::of)?;
+        check(&facts)?;
+        let key = StatKey::of(&facts);
+        fill(&mut file, key.size, buffer)?;
         // The key is from before the reading: a change meanwhile makes it stale, never wrong.
-        Ok(StatKey::of(&facts))
-    });
+        Ok(key)
+    };
+    let read = read();
     if read.is_err() {
         buffer.clear();
     }
     read
 }
 
-fn open(path: &Path) -> Result<(File, Metadata), SkipReason> {
+/// As [`read`], for a file that was just listed and is known by its key: it is not asked again what it is. Whatever
+/// took its place meanwhile is read to the limit at most, and the next look finds the key stale.
+pub(super) fn read_listed(candidate: &Candidate, buffer: &mut Vec<u8>) -> Result<(), SkipReason> {
+    let opened = match candidate.held() {
+        Some((folder, name)) => open(folder, name),
+        None => open(AT_FDCWD, &candidate.path),
+    };
+    let read = opened.and_then(|mut file| fill(&mut file, candidate.stat.size, buffer));
+    if read.is_err() {
+        buffer.clear();
+    }
+    read
+}
+
+fn open<P: ?Sized + NixPath>(folder: impl AsFd, path: &P) -> Result<File, SkipReason> {
     // O_NONBLOCK, or a planted pipe would hold the reader until somebody writes to it.
-    let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY | O_CLOEXEC).open(path);
-    let file = opened.map_err(|error| SkipReason::of(errno(&error)))?;
-    let facts = file.metadata().map_err(|error| SkipReason::of(errno(&error)))?;
-    check(&facts)?;
-    Ok((file, facts))
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    openat(folder, path, flags, Mode::empty()).map(File::from).map_err(SkipReason::of)
 }
 
 /// Whether these are the facts of a file that may be read.
-pub(super) fn check(facts: &Metadata) -> Result<(), SkipReason> {
-    if !facts.is_file() {
-        return Err(SkipReason::NotRegular { what: kind(facts) });
-    }
-    if facts.size() > MAX_DESKTOP_FILE_BYTES {
-        return Err(SkipReason::TooLarge { bytes: facts.size(), limit: MAX_DESKTOP_FILE_BYTES });
-    }
-    Ok(())
+pub(super) fn check(facts: &FileStat) -> Result<(), SkipReason> {
+    let what = match kind(facts) {
+        SFlag::S_IFREG if size(facts) <= MAX_DESKTOP_FILE_BYTES => return Ok(()),
+        SFlag::S_IFREG => {
+            return Err(SkipReason::TooLarge { bytes: size(facts), limit: MAX_DESKTOP_FILE_BYTES });
+        }
+        SFlag::S_IFDIR => "a folder",
+        SFlag::S_IFIFO => "a pipe",
+        SFlag::S_IFSOCK => "a socket",
+        _ => "a device",
+    };
+    Err(SkipReason::NotRegular { what })
 }
 
-fn fill(file: &mut File, facts: &Metadata, buffer: &mut Vec<u8>) -> Result<(), SkipReason> {
+fn fill(file: &mut File, bytes: u64, buffer: &mut Vec<u8>) -> Result<(), SkipReason> {
     // One byte more than the length: where it stays unread the file has ended, and no second call has to ask.
-    let length = usize::try_from(facts.size()).unwrap_or_default();
+    let length = usize::try_from(bytes).unwrap_or_default();
     let mut room = length + 1;
     let mut filled = 0;
     loop {
@@ -108,19 +141,6 @@ fn fill(file: &mut File, facts: &Metadata, buffer: &mut Vec<u8>) -> Result<(), S
             // It grew since its length was asked for, or had none to tell.
             room = usize::try_from(MAX_DESKTOP_FILE_BYTES).unwrap_or_default() + 1;
         }
-    }
-}
-
-fn kind(facts: &Metadata) -> &'static str {
-    let kind = facts.file_type();
-    if kind.is_dir() {
-        "a folder"
-    } else if kind.is_fifo() {
-        "a pipe"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
     }
 }
 

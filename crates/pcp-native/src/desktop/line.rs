@@ -53,8 +53,8 @@ impl<'a> Lines<'a> {
     pub(super) fn skip_translations(&mut self, key: &[u8]) -> usize {
         let mut count = 0;
         while let Some(rest) = self.bytes.get(self.start..)
-            && rest.starts_with(key)
             && rest.get(key.len()) == Some(&b'[')
+            && rest.starts_with(key)
         {
             self.cut();
             count += 1;

@@ -4,17 +4,19 @@
 //! file of an id counts, with whatever the caller knows of it.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
-use std::fs::{FileType, Metadata};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::dir::Type;
+use nix::sys::stat::{FileStat, SFlag, makedev, stat};
 use pcp_core::AppId;
 
 use super::app_id::app_id;
 use super::entry::Ignored;
-use super::file::{StatKey, check, errno};
+use super::file::{StatKey, check, kind};
+use super::folder::{Folder, joined};
 use super::skip::{SkipReason, Skips};
 
 /// Most desktop files of one scan: five times what a full desktop system has.
@@ -28,6 +30,10 @@ pub const MAX_DIRECTORIES: usize = 2000;
 
 /// Most names of one folder that are looked at, of whatever kind: they are sorted in memory.
 pub const MAX_DIRECTORY_NAMES: usize = 40_000;
+
+/// Most folders of one scan that stay open while their files are read: each is a file descriptor. Those beyond are
+/// found by their whole path.
+pub const MAX_HELD_FOLDERS: usize = 32;
 
 /// The limits of one scan.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +79,15 @@ pub struct Candidate {
     pub stat: StatKey,
     /// Whether there is anything to read.
     pub backing: Backing,
+    /// The folder it lies in.
+    pub(super) folder: Folder,
+}
+
+impl Candidate {
+    /// The folder it lies in, if that is held open, and its name there.
+    pub(super) fn held(&self) -> Option<(BorrowedFd<'_>, &OsStr)> {
+        Some((self.folder.handle()?, self.path.file_name()?))
+    }
 }
 
 /// What a scan found without opening a file.
@@ -125,24 +140,23 @@ impl Listing {
     /// Settles which file of each id counts. `read` is asked once for every file that may.
     pub fn resolve<T>(self, mut read: impl FnMut(&Candidate) -> Standing<T>) -> Resolved<T> {
         let mut skipped = self.skipped;
-        let (mut won, mut masks, mut settled) = (Vec::new(), Vec::new(), HashSet::new());
-        for candidate in self.candidates {
-            if settled.contains(&candidate.id) {
-                continue;
+        let mut settled = HashSet::new();
+        let mut standings = Vec::with_capacity(self.candidates.len());
+        for candidate in &self.candidates {
+            let standing = (!settled.contains(candidate.id.as_str())).then(|| read(candidate));
+            if matches!(standing, Some(Standing::Wins(_) | Standing::Masks(_))) {
+                settled.insert(candidate.id.as_str());
             }
-            match read(&candidate) {
-                Standing::Passes(reason) => {
-                    skipped.note(candidate.path, reason);
-                    continue;
-                }
-                Standing::Masks(why) => {
-                    settled.insert(candidate.id.clone());
-                    masks.push((candidate, why));
-                }
-                Standing::Wins(value) => {
-                    settled.insert(candidate.id.clone());
-                    won.push((candidate, value));
-                }
+            standings.push(standing);
+        }
+        drop(settled);
+        let (mut won, mut masks) = (Vec::with_capacity(standings.len()), Vec::new());
+        for (candidate, standing) in self.candidates.into_iter().zip(standings) {
+            match standing {
+                Some(Standing::Passes(reason)) => skipped.note(candidate.path, reason),
+                Some(Standing::Masks(why)) => masks.push((candidate, why)),
+                Some(Standing::Wins(value)) => won.push((candidate, value)),
+                None => {}
             }
         }
         Resolved { winners: name(won, &mut skipped), masks, skipped, directories: self.directories }
@@ -182,18 +196,16 @@ pub fn list(dirs: &[PathBuf], limits: TreeLimits) -> Listing {
     let mut roots = HashSet::new();
     for dir in dirs {
         let root = dir.join("applications");
-        match std::fs::metadata(&root) {
+        match stat(&root) {
             // The same folder named twice, by whatever path, adds nothing the second time.
-            Ok(facts) if !roots.insert((facts.dev(), facts.ino())) => {}
+            Ok(facts) if !roots.insert((facts.st_dev, facts.st_ino)) => {}
             Ok(facts) => {
                 if walk.enter(&root, "", &facts).is_break() {
                     break;
                 }
             }
-            Err(error) => match errno(&error) {
-                nix::errno::Errno::ENOENT => {}
-                other => walk.found.skipped.note(root, SkipReason::of(other)),
-            },
+            Err(nix::errno::Errno::ENOENT) => {}
+            Err(errno) => walk.found.skipped.note(root, SkipReason::of(errno)),
         }
     }
     walk.found
@@ -216,8 +228,8 @@ impl Walk {
         Flow::Continue(())
     }
 
-    fn enter(&mut self, folder: &Path, prefix: &str, facts: &Metadata) -> Flow {
-        let own = (facts.dev(), facts.ino());
+    fn enter(&mut self, folder: &Path, prefix: &str, facts: &FileStat) -> Flow {
+        let own = (facts.st_dev, facts.st_ino);
         if self.above.contains(&own) {
             return self.skip(folder, SkipReason::DirectoryLoop);
         }
@@ -230,60 +242,64 @@ impl Walk {
         }
         self.directories += 1;
         self.found.directories.push(folder.to_owned());
-        let names = self.names(folder);
+        let (handle, names) = self.names(folder);
         self.above.push(own);
-        let flow = names.into_iter().try_for_each(|(name, kind)| self.look(folder, prefix, &name, kind));
+        let mut names = names.into_iter();
+        let flow = names.try_for_each(|(name, kind)| self.look(folder, &handle, prefix, &name, kind));
         self.above.pop();
         flow
     }
 
     /// The names that may matter, sorted, so that every scan gives the same answer.
-    fn names(&mut self, folder: &Path) -> Vec<(OsString, FileType)> {
+    fn names(&mut self, path: &Path) -> (Folder, Vec<(OsString, Option<Type>)>) {
         let mut names = Vec::new();
-        let entries = match std::fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.found.skipped.note(folder, SkipReason::of(errno(&error)));
-                return names;
-            }
-        };
-        for (number, entry) in entries.enumerate() {
+        let skipped = &mut self.found.skipped;
+        let listed = Folder::list(path, |number, name, kind| {
             if number == self.limits.names {
-                self.found.skipped.note(folder, SkipReason::TooManyNames { limit: self.limits.names });
-                break;
+                skipped.note(path, SkipReason::TooManyNames { limit: self.limits.names });
+                return Flow::Break(());
             }
-            match entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))) {
-                Ok((name, kind)) if may_matter(&name, kind) => names.push((name, kind)),
-                Ok(_) => {}
-                Err(error) => {
-                    self.found.skipped.note(folder, SkipReason::of(errno(&error)));
-                    break;
-                }
+            if may_matter(name, kind) {
+                names.push((name.to_owned(), kind));
             }
-        }
+            Flow::Continue(())
+        });
+        let folder = listed.unwrap_or_else(|errno| {
+            skipped.note(path, SkipReason::of(errno));
+            Folder::default()
+        });
         names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        names
+        let is_held = self.directories <= MAX_HELD_FOLDERS;
+        (if is_held { folder } else { Folder::default() }, names)
     }
 
-    fn look(&mut self, folder: &Path, prefix: &str, name: &OsString, kind: FileType) -> Flow {
-        let path = folder.join(name);
-        let facts = match std::fs::metadata(&path) {
+    fn look(
+        &mut self,
+        folder: &Path,
+        handle: &Folder,
+        prefix: &str,
+        name: &OsString,
+        listed: Option<Type>,
+    ) -> Flow {
+        let path = joined(folder, name);
+        let facts = match handle.stat(name, &path) {
             Ok(facts) => facts,
             // A link to nowhere that is called like no desktop file would have been ignored as a file too.
-            Err(_) if !is_desktop(name) && kind.is_symlink() => return Flow::Continue(()),
-            Err(error) => return self.skip(&path, SkipReason::of_listed(errno(&error))),
+            Err(_) if !is_desktop(name) && listed != Some(Type::Directory) => return Flow::Continue(()),
+            Err(errno) => return self.skip(&path, SkipReason::of_listed(errno)),
         };
-        if !facts.is_dir() && !is_desktop(name) {
+        let is_folder = kind(&facts) == SFlag::S_IFDIR;
+        if !is_folder && !is_desktop(name) {
             return Flow::Continue(());
         }
         let Some(text) = name.to_str() else { return self.skip(&path, SkipReason::NameNotUtf8) };
-        if facts.is_dir() {
+        if is_folder {
             return self.enter(&path, &[prefix, text, "-"].concat(), &facts);
         }
-        self.file(path, [prefix, text].concat(), &facts)
+        self.file(path, handle, [prefix, text].concat(), &facts)
     }
 
-    fn file(&mut self, path: PathBuf, id: String, facts: &Metadata) -> Flow {
+    fn file(&mut self, path: PathBuf, handle: &Folder, id: String, facts: &FileStat) -> Flow {
         let backing = if is_null(facts) { Backing::Null } else { Backing::File };
         if backing == Backing::File
             && let Err(reason) = check(facts)
@@ -294,21 +310,22 @@ impl Walk {
             let _ = self.skip(&path, SkipReason::TooManyFiles { limit: self.limits.files });
             return Flow::Break(());
         }
-        self.found.candidates.push(Candidate { id, path, stat: StatKey::of(facts), backing });
+        let (stat, folder) = (StatKey::of(facts), handle.clone());
+        self.found.candidates.push(Candidate { id, path, stat, backing, folder });
         Flow::Continue(())
     }
 }
 
-fn is_desktop(name: &OsString) -> bool {
+fn is_desktop(name: &OsStr) -> bool {
     name.as_bytes().ends_with(b".desktop")
 }
 
 /// Files that are called otherwise are never stat'ed: icon caches and the like.
-fn may_matter(name: &OsString, kind: FileType) -> bool {
-    is_desktop(name) || kind.is_dir() || kind.is_symlink()
+fn may_matter(name: &OsStr, kind: Option<Type>) -> bool {
+    is_desktop(name) || matches!(kind, None | Some(Type::Directory | Type::Symlink))
 }
 
 /// Whether these are the facts of `/dev/null`, by its number on Linux.
-fn is_null(facts: &Metadata) -> bool {
-    facts.file_type().is_char_device() && facts.rdev() == nix::sys::stat::makedev(1, 3)
+fn is_null(facts: &FileStat) -> bool {
+    kind(facts) == SFlag::S_IFCHR && facts.st_rdev == makedev(1, 3)
 }

@@ -1,7 +1,7 @@
 //! The dynamic table: which strings of the file are names of libraries and search paths.
 
 use super::layout::Layout;
-use super::{ElfError, MAX_NEEDED};
+use super::{ElfError, MAX_NEEDED, USUAL_NEEDED};
 
 const DT_NULL: u64 = 0;
 const DT_NEEDED: u64 = 1;
@@ -23,7 +23,7 @@ pub(super) struct Dynamic {
 impl Dynamic {
     /// Reads a table up to its end mark.
     pub(super) fn read(table: &[u8], layout: &Layout) -> Result<Self, ElfError> {
-        let mut dynamic = Self::default();
+        let mut dynamic = Self { needed: Vec::with_capacity(USUAL_NEEDED), ..Self::default() };
         let size = layout.word_bytes();
         for entry in table.chunks_exact(2 * size) {
             let (Some(tag), Some(value)) = (layout.word(entry, 0), layout.word(entry, size)) else { break };

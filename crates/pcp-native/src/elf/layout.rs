@@ -1,6 +1,8 @@
 //! Where the fields of an ELF file stand, for both classes and both orders of bytes.
 
-use super::{ElfError, Endian};
+use std::borrow::Cow;
+
+use super::{ElfError, Endian, PT_DYNAMIC, PT_INTERP, PT_LOAD};
 
 /// The file header's fields, and how to read the others.
 #[derive(Debug, Clone)]
@@ -23,6 +25,11 @@ pub(super) struct Segment {
 }
 
 impl Segment {
+    /// Whether anything of it is read.
+    pub(super) fn matters(&self) -> bool {
+        matches!(self.kind, PT_LOAD | PT_DYNAMIC | PT_INTERP)
+    }
+
     /// Where in the file the byte of `address` stands, and how many bytes the segment has from there on.
     pub(super) fn place(&self, address: u64) -> Option<(u64, u64)> {
         let into = address.checked_sub(self.address)?;
@@ -115,7 +122,7 @@ impl Layout {
     }
 
     /// The machine in the words of `uname -m`; a number where it has no usual name.
-    pub(super) fn machine(&self) -> String {
+    pub(super) fn machine(&self) -> Cow<'static, str> {
         let name = match (self.machine, self.bits, self.endian) {
             (3, _, _) => "i386",
             (8, 64, Endian::Little) => "mips64el",
@@ -134,8 +141,8 @@ impl Layout {
             (243, 32, _) => "riscv32",
             (243, _, _) => "riscv64",
             (258, _, _) => "loongarch64",
-            (other, _, _) => return format!("machine {other}"),
+            (other, _, _) => return format!("machine {other}").into(),
         };
-        name.to_owned()
+        name.into()
     }
 }

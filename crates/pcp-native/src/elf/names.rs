@@ -89,6 +89,7 @@ fn needed<R: ReadAt + ?Sized>(
         }
         rest = after;
     }
+    elf.needed.reserve_exact(names.len());
     for (name, at) in names.into_iter().zip(&dynamic.needed) {
         match name {
             Ok(name) => elf.needed.push(name),

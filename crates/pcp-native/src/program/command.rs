@@ -1,5 +1,7 @@
 //! Which part of a command line is the program: behind `env`, `nice` and the like, or what an interpreter reads.
 
+use std::borrow::Cow;
+
 use crate::script::{Language, base_name, behind_env};
 use crate::toolkit::Toolkit;
 
@@ -62,7 +64,7 @@ pub(super) enum Target {
 
 /// Takes a command line apart.
 pub(super) fn target(command: &[Option<String>]) -> Target {
-    let mut words = command.to_vec();
+    let mut words = Cow::Borrowed(command);
     for _ in 0..MAX_WRAPPERS {
         let Some((first, rest)) = words.split_first() else { return Target::Unknown };
         let Some(first) = first else {
@@ -74,9 +76,9 @@ pub(super) fn target(command: &[Option<String>]) -> Target {
         if name == "env" {
             let known: Vec<String> = rest.iter().map(|word| word.clone().unwrap_or_default()).collect();
             let Some((program, arguments)) = behind_env(&known) else { return Target::Unknown };
-            words = std::iter::once(program).chain(arguments).map(Some).collect();
+            words = std::iter::once(program).chain(arguments).map(Some).collect::<Vec<_>>().into();
         } else if let Some((_, valued)) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
-            words = behind(rest, valued).to_vec();
+            words = behind(rest, valued).to_vec().into();
         } else {
             return program(first, name, rest);
         }

@@ -1,25 +1,45 @@
 //! The first bytes of a file, by which its kind is told.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use super::root::{OpenError, Opened, Root};
-use crate::elf::{Elf, HEAD_BYTES, ReadAt};
+use crate::desktop::StatKey;
+use crate::elf::{Elf, ElfError, HEAD_BYTES, ReadAt};
 
-/// The first bytes of an opened file.
-pub(super) struct Head {
-    bytes: [u8; HEAD_BYTES],
-    filled: usize,
+/// The first bytes of an opened file. The room for them, and for what is read behind them, is taken once.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    bytes: Vec<u8>,
+    /// Room for the tables of an ELF file.
+    tables: Vec<u8>,
 }
 
 impl Head {
-    pub(super) fn read(opened: &Opened) -> std::io::Result<Self> {
-        let mut head = Self { bytes: [0; HEAD_BYTES], filled: 0 };
-        head.filled = fill(opened, &mut head.bytes)?;
-        Ok(head)
+    /// Reads them from another file.
+    pub(super) fn read(&mut self, opened: &Opened) -> std::io::Result<()> {
+        self.bytes.resize(HEAD_BYTES, 0);
+        let filled = fill(opened, &mut self.bytes)?;
+        self.bytes.truncate(filled);
+        Ok(())
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.filled).unwrap_or_default()
+        &self.bytes
+    }
+
+    /// What the same file says about itself; `None` where it is no ELF file.
+    pub(super) fn elf(&mut self, opened: &Opened) -> Option<Result<Elf, ElfError>> {
+        Elf::is_elf(&self.bytes)
+            .then(|| Elf::read_in(&opened.file, opened.bytes, &self.bytes, &mut self.tables))
+    }
+
+    /// The first `limit_bytes` of the same file as a text, read again only where these are not all of it.
+    pub(super) fn text(&self, opened: &Opened, limit_bytes: usize) -> std::io::Result<String> {
+        match self.bytes.len() as u64 == opened.bytes && self.bytes.len() <= limit_bytes {
+            true => Ok(String::from_utf8_lossy(&self.bytes).into_owned()),
+            false => text(opened, limit_bytes),
+        }
     }
 }
 
@@ -50,12 +70,19 @@ fn fill(opened: &Opened, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-/// What a library says about itself; `None` where it is not there or no ELF file.
-pub(crate) fn read_elf(root: &Root, path: &Path) -> Result<Elf, Option<OpenError>> {
+/// What a library says about itself; an error where it is not there or no ELF file.
+pub(crate) fn read_elf(
+    root: &Root,
+    path: &Path,
+    head: &RefCell<Head>,
+) -> Result<(StatKey, Elf), Option<OpenError>> {
     let opened = root.open(path).map_err(Some)?;
-    let head = Head::read(&opened).map_err(|_| None)?;
-    if !Elf::is_elf(head.bytes()) {
-        return Err(None);
+    let mut own = head.take();
+    own.read(&opened).map_err(|_| None)?;
+    let elf = own.elf(&opened);
+    head.replace(own);
+    match elf {
+        Some(Ok(elf)) => Ok((opened.stat, elf)),
+        _ => Err(None),
     }
-    Elf::read(&opened.file, opened.bytes, head.bytes()).map_err(|_| None)
 }

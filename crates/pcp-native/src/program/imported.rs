@@ -87,7 +87,7 @@ impl Programs<'_> {
     /// The file of a module: itself, or the first one of a package.
     fn module(&self, name: &Path) -> Option<(PathBuf, Opened)> {
         let files = [name.with_extension("py"), name.join("__init__.py")];
-        files.into_iter().find_map(|file| self.root.open(&file).ok().map(|opened| (file, opened)))
+        files.into_iter().find_map(|file| self.open(&file).ok().map(|opened| (file, opened)))
     }
 
     /// An application of GNOME's JavaScript comes in a bundle beside its data, called like the script or like the
@@ -97,7 +97,7 @@ impl Programs<'_> {
         let own = script.file_name().and_then(|name| name.to_str()).filter(|name| *name != package);
         own.into_iter().chain([package]).find_map(|name| {
             let file = PathBuf::from(format!("/usr/share/{package}/{name}.src.gresource"));
-            let text = file::text(&self.root.open(&file).ok()?, MAX_BUNDLE_BYTES).ok()?;
+            let text = file::text(&self.open(&file).ok()?, MAX_BUNDLE_BYTES).ok()?;
             let (toolkit, line) = imports::toolkit(Language::Gjs, &text)?;
             Some((toolkit, format!("{} says {line}", file.display())))
         })

@@ -3,17 +3,24 @@
 //! Beneath a folder, absolute paths and absolute links stay in the folder: the kernel resolves them (`openat2`), no
 //! code here walks links. What is opened is a regular file, and opening never waits for anyone.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use nix::NixPath;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat, openat2};
+use nix::sys::stat::{Mode, SFlag, fstat};
 use thiserror::Error;
 
 use crate::desktop::StatKey;
+use crate::desktop::file::kind;
+
+/// How a program is opened: never waiting, never as the terminal of this process.
+const PROGRAM: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
 /// Where programs and libraries are looked up.
 #[derive(Debug)]
@@ -53,6 +60,8 @@ pub struct Opened {
     pub stat: StatKey,
     /// Whether anybody may execute it.
     pub executable: bool,
+    /// Whether its name is a link.
+    pub(super) is_link: bool,
 }
 
 impl Root {
@@ -68,9 +77,15 @@ impl Root {
     /// When the folder cannot be opened.
     pub fn beneath(folder: &Path) -> io::Result<Self> {
         let path = folder.canonicalize()?;
-        let flags = OFlag::O_DIRECTORY | OFlag::O_NONBLOCK;
-        let handle = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&path)?;
-        Ok(Self { folder: Some(Folder { handle: handle.into(), path }) })
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let handle = openat(AT_FDCWD, &path, flags, Mode::empty())?;
+        Ok(Self { folder: Some(Folder { handle, path }) })
+    }
+
+    /// Whether this is the running system, whose folders can be held open: beneath another folder every link has to
+    /// be resolved from the top.
+    pub(super) const fn is_system(&self) -> bool {
+        self.folder.is_none()
     }
 
     /// Opens a regular file. FIFOs, devices and folders are refused without waiting; a loop of links ends at once.
@@ -78,13 +93,13 @@ impl Root {
     /// # Errors
     /// [`OpenError`] says which.
     pub fn open(&self, path: &Path) -> Result<Opened, OpenError> {
-        let file = match self.open_any(path) {
-            Ok(file) => file,
-            Err(Errno::ENOENT | Errno::ENOTDIR) => return self.open_merged(path),
-            Err(Errno::ENXIO) => return Err(OpenError::NotRegular("a socket")),
-            Err(errno) => return Err(OpenError::Refused(errno)),
-        };
-        regular(file)
+        match &self.folder {
+            None => open_within(AT_FDCWD, path),
+            Some(folder) => match beneath(folder, path, PROGRAM) {
+                Err(Errno::ENOENT | Errno::ENOTDIR) => open_merged(folder, path),
+                opened => regular(opened.map_err(refused)?, true),
+            },
+        }
     }
 
     /// Whether anything has that name: for the files that stand beside a program.
@@ -92,76 +107,72 @@ impl Root {
     pub fn has(&self, path: &Path) -> bool {
         match &self.folder {
             None => path.exists(),
-            Some(_) => self.open_flags(path, OFlag::O_PATH).is_ok(),
+            Some(folder) => beneath(folder, path, OFlag::O_PATH | OFlag::O_CLOEXEC).is_ok(),
         }
     }
 
     /// The path of an opened file at the end of all links, as seen within this tree.
     #[must_use]
     pub fn resolved(&self, opened: &Opened) -> Option<PathBuf> {
-        let link = format!("/proc/self/fd/{}", opened.file.as_raw_fd());
-        let path = std::fs::read_link(link).ok()?;
+        let path = path_of(&opened.file)?;
         match &self.folder {
             None => Some(path),
             Some(folder) => path.strip_prefix(&folder.path).ok().map(|below| Path::new("/").join(below)),
         }
     }
+}
 
-    fn open_any(&self, path: &Path) -> Result<File, Errno> {
-        self.open_flags(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)
-    }
+/// Where an open file is, at the end of all links.
+pub(super) fn path_of(file: &impl AsRawFd) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}
 
-    fn open_flags(&self, path: &Path, flags: OFlag) -> Result<File, Errno> {
-        let flags = flags | OFlag::O_CLOEXEC;
-        let Some(folder) = &self.folder else {
-            let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
-            return opened.map_err(|error| errno(&error));
-        };
-        let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
-        openat2(&folder.handle, path, OpenHow::new().flags(flags).resolve(resolve)).map(File::from)
-    }
-
-    /// A tree of unpacked packages lacks the links that make `/bin` mean `/usr/bin`.
-    fn open_merged(&self, path: &Path) -> Result<Opened, OpenError> {
-        let below = ["/bin/", "/sbin/", "/lib/", "/lib64/"]
-            .iter()
-            .any(|top| path.starts_with(top.trim_end_matches('/')));
-        if self.folder.is_none() || !below {
-            return Err(OpenError::Missing);
+/// Opens a regular file of the running system by its name in a folder, or by its whole path.
+pub(super) fn open_within<P: ?Sized + NixPath>(folder: impl AsFd, name: &P) -> Result<Opened, OpenError> {
+    // What is no link is where its name says: nobody has to ask the kernel where that is.
+    match openat(folder.as_fd(), name, PROGRAM | OFlag::O_NOFOLLOW, Mode::empty()) {
+        Err(Errno::ELOOP) => {
+            let opened = openat(folder, name, PROGRAM, Mode::empty());
+            regular(opened.map_err(refused)?.into(), true)
         }
-        let below = path.strip_prefix("/").unwrap_or(path);
-        match self.open_any(&Path::new("/usr").join(below)) {
-            Ok(file) => regular(file),
-            Err(Errno::ENOENT | Errno::ENOTDIR) => Err(OpenError::Missing),
-            Err(errno) => Err(OpenError::Refused(errno)),
-        }
+        opened => regular(opened.map_err(refused)?.into(), false),
     }
 }
 
-fn regular(file: File) -> Result<Opened, OpenError> {
-    let metadata = file.metadata().map_err(|error| OpenError::Refused(errno(&error)))?;
-    let kind = metadata.file_type();
-    if !kind.is_file() {
-        use std::os::unix::fs::FileTypeExt;
-        let name = if kind.is_dir() {
-            "a folder"
-        } else if kind.is_fifo() {
-            "a FIFO"
-        } else {
-            "a device"
-        };
-        return Err(OpenError::NotRegular(name));
-    }
-    Ok(Opened {
-        bytes: metadata.len(),
-        stat: StatKey::of(&metadata),
-        executable: metadata.mode() & 0o111 != 0,
-        file,
-    })
+fn beneath(folder: &Folder, path: &(impl ?Sized + NixPath), flags: OFlag) -> Result<File, Errno> {
+    let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+    openat2(&folder.handle, path, OpenHow::new().flags(flags).resolve(resolve)).map(File::from)
 }
 
-fn errno(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EINVAL, Errno::from_raw)
+/// A tree of unpacked packages lacks the links that make `/bin` mean `/usr/bin`.
+fn open_merged(folder: &Folder, path: &Path) -> Result<Opened, OpenError> {
+    let top = path.strip_prefix("/").ok().and_then(|below| below.components().next());
+    let is_merged = |top: &OsStr| ["bin", "sbin", "lib", "lib64"].iter().any(|merged| top == *merged);
+    if !top.is_some_and(|top| is_merged(top.as_os_str())) {
+        return Err(OpenError::Missing);
+    }
+    let below = path.strip_prefix("/").unwrap_or(path);
+    regular(beneath(folder, &Path::new("/usr").join(below), PROGRAM).map_err(refused)?, true)
+}
+
+fn refused(errno: Errno) -> OpenError {
+    match errno {
+        Errno::ENOENT | Errno::ENOTDIR => OpenError::Missing,
+        Errno::ENXIO => OpenError::NotRegular("a socket"),
+        other => OpenError::Refused(other),
+    }
+}
+
+fn regular(file: File, is_link: bool) -> Result<Opened, OpenError> {
+    let facts = fstat(&file).map_err(OpenError::Refused)?;
+    match kind(&facts) {
+        SFlag::S_IFREG => {}
+        SFlag::S_IFDIR => return Err(OpenError::NotRegular("a folder")),
+        SFlag::S_IFIFO => return Err(OpenError::NotRegular("a FIFO")),
+        _ => return Err(OpenError::NotRegular("a device")),
+    }
+    let stat = StatKey::of(&facts);
+    Ok(Opened { bytes: stat.size, stat, executable: facts.st_mode & 0o111 != 0, is_link, file })
 }
 
 #[cfg(test)]

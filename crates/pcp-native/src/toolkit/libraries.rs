@@ -8,10 +8,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::elf::Elf;
-use crate::program::Root;
-use crate::program::file::read_elf;
+use crate::program::file::{Head, read_elf};
+use crate::program::{Basis, Root};
 use crate::toolkit::{Toolkit, beside, of_needed};
 
 /// Most private libraries of a program that are opened: programs that name no toolkit need few that are not common.
@@ -22,6 +24,12 @@ const MAX_FOLDERS: usize = 16;
 
 /// Most files that are remembered: ten times what the programs of a full desktop system look at.
 const MAX_REMEMBERED: usize = 8192;
+
+/// Most libraries of one search path that are remembered: as many as its folders hold private ones.
+const MAX_REMEMBERED_OF_SHELF: usize = 2048;
+
+/// Most search paths whose libraries are remembered: ten times what the programs of a full desktop system have.
+const MAX_SHELVES: usize = 1024;
 
 /// What libraries begin with that many programs need and that are no toolkit and need none.
 const COMMON: [&str; 48] = [
@@ -81,45 +89,106 @@ const SYSTEM: [&str; 5] = ["/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/loc
 /// What a library is drawn with, and the name that tells.
 type Named = Option<(Toolkit, String)>;
 
-/// The libraries that were looked at: many programs need the same ones. `None` stands for a file that is not there or
-/// no ELF file.
+/// A library that was found, and what its names tell.
+#[derive(Debug, Clone)]
+struct Library {
+    basis: Arc<Basis>,
+    named: Option<(Toolkit, Rc<str>)>,
+}
+
+/// The libraries of one search path, by name; none stands for one that is not there or no ELF file.
+#[derive(Debug)]
+struct Shelf {
+    folders: Vec<PathBuf>,
+    seen: RefCell<HashMap<String, Option<Library>>>,
+}
+
+/// What was looked at: many programs stand in the same folder and need the same libraries.
 #[derive(Debug, Default)]
 pub(crate) struct Libraries {
-    seen: RefCell<HashMap<OsString, Option<Named>>>,
+    /// By the program's own folder and machine, for those without a search path of their own.
+    shelves: RefCell<HashMap<PathBuf, Rc<Shelf>>>,
+    /// By path, for those that stand in several search paths.
+    files: RefCell<HashMap<OsString, Option<Library>>>,
 }
 
 impl Libraries {
-    /// The toolkit that a private library of `elf` names, with the library and the name.
-    pub(crate) fn look(&self, root: &Root, elf: &Elf, program: Option<&Path>) -> Named {
+    /// The toolkit that a private library of `elf` names, with the library and the name. `note` hears of every file
+    /// that was looked at.
+    pub(crate) fn look(
+        &self,
+        (root, head): (&Root, &RefCell<Head>),
+        elf: &Elf,
+        program: &Path,
+        mut note: impl FnMut(&Arc<Basis>),
+    ) -> Named {
         let mut private = elf.needed.iter().filter(|name| !is_common(name)).take(MAX_LIBRARIES).peekable();
         private.peek()?;
-        let folders = folders(elf, program);
+        let shelf = self.shelf(elf, program);
         private.find_map(|name| {
-            let (toolkit, needs) = self.find(root, &folders, name)??;
+            let library = self.find(root, head, &shelf, name)?;
+            note(&library.basis);
+            let (toolkit, needs) = library.named?;
             Some((toolkit, format!("private library {name} needs {needs}")))
         })
     }
 
-    /// The first file of that name that is ELF.
-    fn find(&self, root: &Root, folders: &[PathBuf], name: &str) -> Option<Named> {
-        if name.contains('/') {
-            return self.read(root, PathBuf::from(name));
+    /// Where the libraries of a program are looked up.
+    fn shelf(&self, elf: &Elf, program: &Path) -> Rc<Shelf> {
+        let own = program.parent().filter(|own| !beside::is_shared(own)).unwrap_or(Path::new(""));
+        let make = || Rc::new(Shelf { folders: folders(elf, program), seen: RefCell::default() });
+        if !elf.runpath.is_empty() {
+            return make();
         }
-        folders.iter().find_map(|folder| self.read(root, folder.join(name)))
-    }
-
-    fn read(&self, root: &Root, path: PathBuf) -> Option<Named> {
-        if let Some(known) = self.seen.borrow().get(path.as_os_str()) {
+        // Folders of the machine are told apart by its name, which no folder of a program is called behind a colon.
+        let mut place = own.as_os_str().to_owned();
+        place.push(":");
+        place.push(&*elf.machine);
+        let place = PathBuf::from(place);
+        let mut shelves = self.shelves.borrow_mut();
+        if let Some(known) = shelves.get(&place) {
             return known.clone();
         }
-        let named = |elf: Elf| of_needed(&elf.needed).map(|(toolkit, needs)| (toolkit, needs.to_owned()));
-        let found = read_elf(root, &path).ok().map(named);
-        let mut seen = self.seen.borrow_mut();
-        if seen.len() < MAX_REMEMBERED {
-            seen.insert(path.into_os_string(), found.clone());
+        let made = make();
+        if shelves.len() < MAX_SHELVES {
+            shelves.insert(place, made.clone());
+        }
+        made
+    }
+
+    /// The first file of that name that is ELF.
+    fn find(&self, root: &Root, head: &RefCell<Head>, shelf: &Shelf, name: &str) -> Option<Library> {
+        if let Some(known) = shelf.seen.borrow().get(name) {
+            return known.clone();
+        }
+        let found = match name.contains('/') {
+            true => self.read(root, head, PathBuf::from(name)),
+            false => shelf.folders.iter().find_map(|folder| self.read(root, head, folder.join(name))),
+        };
+        let mut seen = shelf.seen.borrow_mut();
+        if seen.len() < MAX_REMEMBERED_OF_SHELF {
+            seen.insert(name.to_owned(), found.clone());
         }
         found
     }
+
+    fn read(&self, root: &Root, head: &RefCell<Head>, path: PathBuf) -> Option<Library> {
+        if let Some(known) = self.files.borrow().get(path.as_os_str()) {
+            return known.clone();
+        }
+        let found = read(root, head, &path);
+        let mut files = self.files.borrow_mut();
+        if files.len() < MAX_REMEMBERED {
+            files.insert(path.into_os_string(), found.clone());
+        }
+        found
+    }
+}
+
+fn read(root: &Root, head: &RefCell<Head>, path: &Path) -> Option<Library> {
+    let (stat, elf) = read_elf(root, path, head).ok()?;
+    let named = of_needed(&elf.needed).map(|(toolkit, needs)| (toolkit, needs.into()));
+    Some(Library { basis: Arc::new(Basis::new(path, stat)), named })
 }
 
 fn is_common(name: &str) -> bool {
@@ -129,8 +198,8 @@ fn is_common(name: &str) -> bool {
 }
 
 /// Where the loader would look, and the program's own folder where it is the program's alone.
-fn folders(elf: &Elf, program: Option<&Path>) -> Vec<PathBuf> {
-    let own = program.and_then(Path::parent);
+fn folders(elf: &Elf, program: &Path) -> Vec<PathBuf> {
+    let own = program.parent();
     let mut folders = Vec::new();
     folders.extend(elf.runpath.iter().filter_map(|entry| expand(entry, own)));
     folders.extend(own.filter(|own| !beside::is_shared(own)).map(Path::to_owned));
@@ -166,7 +235,7 @@ fn expand(entry: &str, own: Option<&Path>) -> Option<PathBuf> {
 
 /// The folder name by which Debian tells machines apart.
 fn triplet(elf: &Elf) -> Option<&'static str> {
-    Some(match elf.machine.as_str() {
+    Some(match &*elf.machine {
         "x86_64" => "x86_64-linux-gnu",
         "aarch64" => "aarch64-linux-gnu",
         "arm" => "arm-linux-gnueabihf",
