@@ -40,6 +40,22 @@ pub trait Disk: Debug + Send + Sync {
     /// Whatever the operating system says.
     fn remove(&self, name: &str) -> io::Result<()>;
 
+    /// Gives a file another name, in place of any file that has it.
+    ///
+    /// # Errors
+    /// Whatever the operating system says; `Unsupported` on a disk that is no place for keys.
+    fn rename(&self, _from: &str, _to: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Overwrites a file with zeros, durably. A medium that moves blocks may still hold the old ones.
+    ///
+    /// # Errors
+    /// As [`Disk::rename`].
+    fn erase(&self, _name: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Makes creations and removals durable. An error is final: the caller must not try again.
     ///
     /// # Errors

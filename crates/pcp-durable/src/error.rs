@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::line::LineFault;
+use crate::seal::SealFault;
 
 /// Why a durable operation did not happen.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -52,6 +53,72 @@ pub enum Error {
         /// The name it should have.
         file: String,
     },
+    /// A seal is wrong, or what stands in a trail is not what a seal, an anchor or a pinned head says.
+    #[error(
+        "{file} line {line} (byte {offset}), record {seq}: {fault}; keep the files and restore them from a copy"
+    )]
+    Seal {
+        /// The segment.
+        file: String,
+        /// Line in that file, from 1.
+        line: u64,
+        /// Where the line begins in that file.
+        offset: u64,
+        /// Its number in its trail.
+        seq: u64,
+        /// What is wrong.
+        fault: SealFault,
+    },
+    /// A trail ends before a record that is known to have been in it.
+    #[error(
+        "{file} ends at byte {offset} with record {last}, but {witness} names record {named}: records are missing"
+    )]
+    CutShort {
+        /// The last segment.
+        file: String,
+        /// Its length.
+        offset: u64,
+        /// The last record.
+        last: u64,
+        /// The record that was there.
+        named: u64,
+        /// What names it.
+        witness: String,
+    },
+    /// Nobody who had the key wrote the anchor, or it is an older one.
+    #[error("{file} was not written with the key of epoch {epoch}: it was changed or is an older copy")]
+    Anchor {
+        /// The file.
+        file: String,
+        /// The present epoch.
+        epoch: u64,
+    },
+    /// A check could not be made because something that it needs is not there.
+    #[error("cannot check {what}: {why}")]
+    NotChecked {
+        /// What was to be checked.
+        what: String,
+        /// What is missing, and what to do.
+        why: String,
+    },
+    /// There are keys, but no anchor.
+    #[error("there is a sealing key but no anchor; if it was never there, replace the keys")]
+    NoAnchor,
+    /// The sealing key cannot be used.
+    #[error("cannot use the sealing key: {why}; restore it from a copy, or replace the keys")]
+    SealKey {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There are keys already.
+    #[error("sealing keys exist since epoch {epoch}; to replace them, say why")]
+    KeysExist {
+        /// The present epoch.
+        epoch: u64,
+    },
+    /// A text is no verification key.
+    #[error("not a verification key; it looks like pcp-seal-1:EPOCH:64 hexadecimal digits")]
+    NotAKey,
     /// The record is longer than a line may be.
     #[error("record is longer than a line of {limit} bytes; shorten its parameters")]
     LineTooLong {
@@ -133,6 +200,13 @@ impl Error {
     /// True when the content is wrong, false when it could not be looked at.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::SegmentMissing { .. })
+        matches!(
+            self,
+            Self::Damaged { .. }
+                | Self::SegmentMissing { .. }
+                | Self::Seal { .. }
+                | Self::CutShort { .. }
+                | Self::Anchor { .. }
+        )
     }
 }

@@ -123,7 +123,8 @@ pub(crate) fn store(disk: &dyn Disk, segment: &Segment, bytes: &[u8]) -> io::Res
     written
 }
 
-fn create(disk: &dyn Disk, name: &str) -> io::Result<Box<dyn DiskFile>> {
+/// Makes an empty file in place of any other.
+pub(crate) fn create(disk: &dyn Disk, name: &str) -> io::Result<Box<dyn DiskFile>> {
     match disk.create(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             disk.remove(name)?;
@@ -133,7 +134,8 @@ fn create(disk: &dyn Disk, name: &str) -> io::Result<Box<dyn DiskFile>> {
     }
 }
 
-fn write_all(file: &mut dyn DiskFile, mut bytes: &[u8]) -> io::Result<()> {
+/// Appends all of it.
+pub(crate) fn write_all(file: &mut dyn DiskFile, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.append(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -68,6 +68,8 @@ pub(crate) struct Journal {
     /// End of the space reserved in the current file.
     reserved: u64,
     segment_bytes: u64,
+    /// A segment was closed since somebody asked.
+    rotated: bool,
     /// Where closed segments go, if anybody looks for operations in them.
     shelf: Option<Shelf>,
 }
@@ -124,6 +126,11 @@ impl Journal {
         }
     }
 
+    /// Whether a segment was closed since the last time this was asked.
+    pub(crate) fn take_rotated(&mut self) -> bool {
+        std::mem::take(&mut self.rotated)
+    }
+
     /// Bytes that can still be written when the disk is full.
     pub(crate) fn reserve_left(&self) -> u64 {
         self.reserved.saturating_sub(self.size)
@@ -157,7 +164,7 @@ impl Journal {
         // Gives back the old segment's reserve; if that fails, only space is lost.
         drop(self.file.truncate(self.size));
         let closed = std::mem::replace(&mut self.segment, next);
-        (self.file, self.size, self.reserved) = (file, 0, reserved);
+        (self.file, self.size, self.reserved, self.rotated) = (file, 0, reserved, true);
         if let Some(shelf) = &mut self.shelf {
             shelf.close(&*self.disk, &closed);
         }

@@ -15,6 +15,7 @@ mod line;
 mod offline;
 mod record;
 mod scan;
+mod seal;
 mod segment;
 mod shelf;
 mod tail;
@@ -31,8 +32,14 @@ pub use line::{Chain, Hash, LineFault, LineWriter, Link, MAX_LINE_BYTES};
 pub use offline::{Filter, Show, Shown, status_in_directory, status_in_file};
 pub use record::{Record, RecordCaller, RecordTarget};
 pub use scan::Line;
+pub use seal::{
+    KEY_TEXT_BYTES, MAX_REASON_BYTES, SEAL_DIRECTORY, SealFault, Sealed, VerificationKey, set_up_keys,
+};
 pub use trail::{AUDIT_DIRECTORY, AuditLog, Recovery, verify_directory};
-pub use verify::{TrailReport, Verdict, verify_lone_file, verify_trail};
+pub use verify::{
+    LogReport, Pin, Proofs, SealsReport, TrailReport, Verdict, verify_log, verify_lone_file, verify_trail,
+};
 pub use writer::{
-    LAZY_DELAY, Limits, MAX_WAITING, Opened, PENDING_BYTES, Sync, Ticket, TrailId, TrailStatus, Writer,
+    ANCHOR_DELAY, ANCHOR_RECORDS, LAZY_DELAY, Limits, MAX_WAITING, Opened, PENDING_BYTES, SEAL_INTERVAL,
+    SEAL_RECORDS, Sync, Ticket, TrailId, TrailStatus, Writer,
 };

@@ -8,6 +8,7 @@ use std::io;
 use crate::Error;
 use crate::disk::{Disk, DiskFile};
 use crate::line::{Chain, LineFault, Link, MAX_LINE_BYTES, line_end};
+use crate::seal::SealFault;
 use crate::segment::Segment;
 
 /// Read buffer: the longest line and as much again, so that a line is always contiguous.
@@ -28,6 +29,14 @@ pub struct Line<'a> {
     pub link: Link,
     /// SHA-256 of `bytes`.
     pub hash: [u8; 32],
+}
+
+impl Line<'_> {
+    /// The error that this line is wrong.
+    pub(crate) fn fault(&self, fault: SealFault) -> Error {
+        let (file, line, offset) = (self.file.to_owned(), self.number, self.offset);
+        Error::Seal { file, line, offset, seq: self.link.seq, fault }
+    }
 }
 
 /// Reads on after a signal; every other error is the caller's.

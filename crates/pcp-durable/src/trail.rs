@@ -83,13 +83,44 @@ impl AuditLog {
     /// # Errors
     /// As [`AuditLog::open`].
     pub fn open_on(disk: Arc<dyn Disk>, limits: Limits, time_ms: u64) -> Result<(Self, Recovery), Error> {
+        Self::open_sealed_on(disk, None, limits, time_ms)
+    }
+
+    /// Opens the log in a directory and seals it with the keys in another one, if that is there.
+    ///
+    /// # Errors
+    /// As [`AuditLog::open_sealed_on`].
+    pub fn open_sealed(
+        directory: &Path,
+        seals: &Path,
+        limits: Limits,
+        time_ms: u64,
+    ) -> Result<(Self, Recovery), Error> {
+        let seals = match std::fs::symlink_metadata(seals) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            _ => Some(Arc::new(RealDisk::open(seals)?) as Arc<dyn Disk>),
+        };
+        Self::open_sealed_on(Arc::new(RealDisk::open(directory)?), seals, limits, time_ms)
+    }
+
+    /// Opens the log on any disk, sealed with the keys on another one.
+    ///
+    /// # Errors
+    /// As [`AuditLog::open`]; with keys also [`Error::SealKey`], [`Error::NoAnchor`], [`Error::Anchor`], and
+    /// [`Error::CutShort`] or [`Error::Seal`] when a trail ends before its anchor or another record stands there.
+    pub fn open_sealed_on(
+        disk: Arc<dyn Disk>,
+        seals: Option<Arc<dyn Disk>>,
+        limits: Limits,
+        time_ms: u64,
+    ) -> Result<(Self, Recovery), Error> {
         let names: Vec<&str> = Trail::ALL.iter().map(|trail| trail.as_str()).collect();
         let archive = Archive::new(disk.clone(), &names);
         let ledger = Arc::new(OperationLedger::over(Some(archive), limits.retention));
         let mut recovery = Recovery::default();
         let mut open: BTreeMap<Id, Open> = BTreeMap::new();
         let (writer, opened) =
-            Writer::open_for(Some(&ledger), disk.clone(), &names, limits, &mut |trail, seen| {
+            Writer::open_for(Some(&ledger), disk.clone(), seals, &names, limits, &mut |trail, seen| {
                 match seen {
                     Seen::Line(line) => {
                         if let Some(record) = Record::read(line.bytes) {

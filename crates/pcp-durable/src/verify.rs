@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use pcp_core::Trail;
+
 use crate::Error;
 use crate::disk::{Disk, RealDisk};
-use crate::line::Chain;
+use crate::line::{Chain, Hash};
 use crate::scan::Scanner;
+use crate::seal::{ANCHOR, Checker, SealFault, Sealed, VaultState, VerificationKey, cut_short};
 use crate::segment;
 
 /// What checking a trail came to.
@@ -28,6 +31,8 @@ pub struct TrailReport {
     pub lines: u64,
     /// The last good line.
     pub head: Chain,
+    /// What its seals came to; `None` where they were not looked at.
+    pub sealed: Option<Sealed>,
     /// Whether all of it is good.
     pub verdict: Verdict,
 }
@@ -42,11 +47,12 @@ impl TrailReport {
                 Err(error) => break Verdict::from(error),
             }
         };
-        Self { name: name.to_owned(), lines, head: scanner.chain(), verdict }
+        Self { name: name.to_owned(), lines, head: scanner.chain(), sealed: None, verdict }
     }
 
     fn without_lines(name: &str, error: Error) -> Self {
-        Self { name: name.to_owned(), lines: 0, head: Chain::default(), verdict: Verdict::from(error) }
+        let (name, head, verdict) = (name.to_owned(), Chain::default(), Verdict::from(error));
+        Self { name, lines: 0, head, sealed: None, verdict }
     }
 
     /// True when everything was read and found good.
@@ -84,4 +90,176 @@ pub fn verify_lone_file(path: &Path) -> TrailReport {
         Ok(file) => TrailReport::of(&name, Scanner::lone(name.clone(), file)),
         Err(source) => TrailReport::without_lines(&name, Error::disk("open", path, source)),
     }
+}
+
+/// A head that was noted elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The trail.
+    pub trail: Trail,
+    /// Number of the record.
+    pub seq: u64,
+    /// SHA-256 of its line.
+    pub hash: Hash,
+}
+
+/// What a log is held against, besides itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Proofs<'a> {
+    /// The key and the anchor.
+    pub seals: Option<&'a dyn Disk>,
+    /// The trails are a copy, so that it is no news when there is no anchor.
+    pub is_copy: bool,
+    /// First keys, as they were printed.
+    pub keys: &'a [VerificationKey],
+    /// Heads that must be in the trails.
+    pub pins: &'a [Pin],
+}
+
+/// The result of checking a log.
+#[derive(Clone, Debug)]
+pub struct LogReport {
+    /// The three trails.
+    pub trails: Vec<TrailReport>,
+    /// The key and the anchor.
+    pub seals: SealsReport,
+}
+
+/// What was found of seals outside the trails.
+#[derive(Clone, Debug)]
+pub struct SealsReport {
+    /// There is a key, or a trail has a seal.
+    pub is_sealed: bool,
+    /// The present epoch, where there is a key.
+    pub epoch: Option<u64>,
+    /// Whether the key and the anchor are good, and every seal was checked for which a key could be given.
+    pub verdict: Verdict,
+}
+
+/// Checks the three trails of a log, their seals, and what witnesses say of them. Changes nothing.
+#[must_use]
+pub fn verify_log(disk: &dyn Disk, proofs: &Proofs<'_>) -> LogReport {
+    let names: Vec<&str> = Trail::ALL.iter().map(|trail| trail.as_str()).collect();
+    let mut checker = Checker::new(&names, proofs.keys);
+    let vault = proofs.seals.map(VaultState::read);
+    let state = vault.as_ref().and_then(|vault| vault.as_ref().ok());
+    for (at, head) in state.iter().flat_map(|state| state.anchor.heads.iter().enumerate()) {
+        if at < names.len() {
+            checker.expect(at, *head, ANCHOR);
+        }
+    }
+    for pin in proofs.pins {
+        let trail = Trail::ALL.iter().position(|trail| *trail == pin.trail).unwrap_or(0);
+        checker.expect(trail, Chain { seq: pin.seq, hash: pin.hash }, "the pinned head");
+    }
+    let mut walks: Vec<Walk<'_>> = names.iter().map(|name| Walk::begin(disk, name)).collect();
+    loop {
+        let open = walks.iter().enumerate().filter(|(_, walk)| walk.verdict.is_none());
+        let Some((at, walk)) = open.min_by_key(|(at, _)| checker.epoch(*at)) else { break };
+        let _ = walk;
+        walks[at].go(at, &mut checker);
+    }
+    // A head may be named after its trail was read to the end.
+    let present = state.map(|state| state.key.epoch());
+    for (at, walk) in walks.iter_mut().enumerate() {
+        walk.end(at, disk, &checker, present);
+    }
+    let is_sealed = vault.is_some() || (0..names.len()).any(|at| checker.epoch(at) > 0);
+    let verdict = match &vault {
+        Some(Err(error)) => Verdict::from(error.clone()),
+        None if is_sealed && !proofs.is_copy => Verdict::Unchecked(Error::NotChecked {
+            what: "the newest records of the trails".into(),
+            why: "they are sealed, but their anchor is not there; say so if they are a copy".into(),
+        }),
+        _ => Verdict::Whole,
+    };
+    let report = |(at, walk): (usize, Walk<'_>)| walk.report(checker.sealed(at));
+    let trails = walks.into_iter().enumerate().map(report).collect();
+    LogReport { trails, seals: SealsReport { is_sealed, epoch: present, verdict } }
+}
+
+/// One trail on the way through [`verify_log`].
+#[derive(Debug)]
+struct Walk<'d> {
+    name: String,
+    scanner: Option<Scanner<'d>>,
+    lines: u64,
+    /// The last good line in its file.
+    number: u64,
+    verdict: Option<Verdict>,
+}
+
+impl<'d> Walk<'d> {
+    fn begin(disk: &'d dyn Disk, name: &str) -> Self {
+        let segments = segment::list(disk, name).and_then(|segments| match segments.is_empty() {
+            true => Err(Error::SegmentMissing { file: segment::Segment::new(name, 1).name }),
+            false => Ok(segments),
+        });
+        let (scanner, verdict) = match segments {
+            Ok(segments) => (Some(Scanner::over(disk, segments)), None),
+            Err(error) => (None, Some(Verdict::from(error))),
+        };
+        Self { name: name.to_owned(), scanner, lines: 0, number: 0, verdict }
+    }
+
+    /// Reads on to the next seal, the end or the first bad line.
+    fn go(&mut self, at: usize, checker: &mut Checker<'_>) {
+        let Some(scanner) = &mut self.scanner else { return };
+        let verdict = loop {
+            match scanner.next() {
+                Ok(Some(line)) => match checker.line(at, &line) {
+                    Ok(is_seal) => {
+                        self.lines += 1;
+                        self.number = line.number;
+                        if is_seal {
+                            return;
+                        }
+                    }
+                    Err(error) => break Verdict::from(error),
+                },
+                Ok(None) => break Verdict::Whole,
+                Err(error) => break Verdict::from(error),
+            }
+        };
+        if !matches!(verdict, Verdict::Whole) {
+            checker.give_up(at);
+        }
+        self.verdict = Some(verdict);
+    }
+
+    /// What is missing at the end.
+    fn end(&mut self, at: usize, disk: &dyn Disk, checker: &Checker<'_>, present: Option<u64>) {
+        if !matches!(self.verdict, Some(Verdict::Whole)) {
+            return;
+        }
+        let last = self.scanner.as_ref().map_or(0, |scanner| scanner.chain().seq);
+        let error = if let Some((named, witness)) = checker.missing(at) {
+            Some(cut_short(disk, &self.name, last, named, witness))
+        } else {
+            checker.end(at, present).map(|fault| ends_wrongly(disk, &self.name, last, self.number, fault))
+        };
+        if let Some(error) = error {
+            self.verdict = Some(Verdict::from(error.unwrap_or_else(|error| error)));
+        }
+    }
+
+    fn report(self, sealed: Sealed) -> TrailReport {
+        let head = self.scanner.map_or(Chain::default(), |scanner| scanner.chain());
+        let verdict = self.verdict.unwrap_or(Verdict::Whole);
+        TrailReport { name: self.name, lines: self.lines, head, sealed: Some(sealed), verdict }
+    }
+}
+
+/// The error that a trail ends as its seals do not allow.
+fn ends_wrongly(
+    disk: &dyn Disk,
+    trail: &str,
+    last: u64,
+    number: u64,
+    fault: SealFault,
+) -> Result<Error, Error> {
+    let Error::CutShort { file, offset, .. } = cut_short(disk, trail, last, 0, "")? else {
+        return Err(Error::SegmentMissing { file: trail.to_owned() });
+    };
+    Ok(Error::Seal { file, line: number + 1, offset, seq: last + 1, fault })
 }

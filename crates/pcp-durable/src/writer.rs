@@ -17,6 +17,7 @@ use crate::line::{Chain, Hash, LineWriter, MAX_LINE_BYTES, WriteFault};
 mod commit;
 mod open;
 mod room;
+mod sealing;
 mod state;
 
 use state::{State, TrailState, Waiter};
@@ -40,6 +41,18 @@ const KEPT_FOR_ENDS_BYTES: u64 = RESERVE_BYTES / 4;
 /// loses of them.
 pub const LAZY_DELAY: Duration = Duration::from_millis(10);
 
+/// Records of all trails behind their last seals that end an epoch: some three megabytes.
+pub const SEAL_RECORDS: u64 = 4096;
+
+/// How old the first record behind the last seals gets: whoever takes the device over can change what is younger.
+pub const SEAL_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Durable records that the anchor may lag behind: a sync each that many records, so the cost is a thousandth.
+pub const ANCHOR_RECORDS: u64 = 1024;
+
+/// How long the anchor may lag behind a durable record: one sync a second at most, none when nothing happens.
+pub const ANCHOR_DELAY: Duration = Duration::from_secs(1);
+
 /// Sizes and times of a [`Writer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -53,6 +66,14 @@ pub struct Limits {
     pub lazy_delay: Duration,
     /// See [`RETENTION`]. The ledger goes by it.
     pub retention: Duration,
+    /// See [`SEAL_RECORDS`].
+    pub seal_records: u64,
+    /// See [`SEAL_INTERVAL`].
+    pub seal_interval: Duration,
+    /// See [`ANCHOR_RECORDS`].
+    pub anchor_records: u64,
+    /// See [`ANCHOR_DELAY`].
+    pub anchor_delay: Duration,
 }
 
 impl Default for Limits {
@@ -63,6 +84,10 @@ impl Default for Limits {
             waiting: MAX_WAITING,
             lazy_delay: LAZY_DELAY,
             retention: RETENTION,
+            seal_records: SEAL_RECORDS,
+            seal_interval: SEAL_INTERVAL,
+            anchor_records: ANCHOR_RECORDS,
+            anchor_delay: ANCHOR_DELAY,
         }
     }
 }

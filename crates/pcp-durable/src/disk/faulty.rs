@@ -11,7 +11,7 @@ use super::{Disk, DiskFile};
 
 mod power;
 
-use power::Dice;
+use power::{Dice, Renamed};
 
 /// What the chosen call does instead of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ struct State {
     plan: Option<(u64, Fault)>,
     /// Calls on files with names that end like this fail, whatever the plan.
     broken: Option<(&'static str, nix::errno::Errno)>,
+    /// Renamed, but not yet durably so.
+    renamed: Vec<Renamed>,
     dead: bool,
 }
 
@@ -125,7 +127,7 @@ impl FaultyDisk {
         let mut dice = Dice::new(seed);
         let mut files = BTreeMap::new();
         let state = self.lock();
-        for (name, file) in &state.files {
+        for (name, file) in &state.names_after_power_loss(&mut dice) {
             if file.entered || dice.one_in(2) {
                 files.insert(name.clone(), FileState::settled(file.survivor(&mut dice)));
             }
@@ -229,10 +231,39 @@ impl Disk for FaultyDisk {
         Ok(())
     }
 
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        state.enter_whole(from)?;
+        let mut file = state.files.remove(from).ok_or_else(|| missing(from))?;
+        let was = file.clone();
+        let before = state.files.remove(to);
+        // A name that is there stays there, with the one content or the other.
+        file.entered |= before.as_ref().is_some_and(|before| before.entered);
+        state.files.insert(to.to_owned(), file);
+        let (from, to) = ((from.to_owned(), was), (to.to_owned(), before));
+        state.renamed.push(Renamed { from, to });
+        Ok(())
+    }
+
+    fn erase(&self, name: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        let fault = state.enter(name)?;
+        let file = state.files.get_mut(name).ok_or_else(|| missing(name))?;
+        file.live.fill(0);
+        match fault {
+            Some(Fault::Io | Fault::PowerCut) => Err(os_error(nix::errno::Errno::EIO)),
+            _ => {
+                file.durable.clone_from(&file.live);
+                Ok(())
+            }
+        }
+    }
+
     fn sync_dir(&self) -> io::Result<()> {
         let mut state = self.lock();
         state.enter_whole("")?;
         state.removed.clear();
+        state.renamed.clear();
         state.files.values_mut().for_each(|file| file.entered = true);
         Ok(())
     }
@@ -337,57 +368,4 @@ impl DiskFile for FaultyFile {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_power_cut_keeps_what_was_synced_and_nothing_that_was_never_written() {
-        for seed in 0..500 {
-            let disk = FaultyDisk::new();
-            let mut file = disk.create("a").unwrap();
-            disk.sync_dir().unwrap();
-            file.append(b"synced").unwrap();
-            file.sync_data().unwrap();
-            file.append(b"loose").unwrap();
-
-            let left = disk.after_power_loss(seed).content("a").unwrap();
-
-            assert!(left.starts_with(b"synced"), "{left:?}");
-            assert!(left.len() <= 11);
-            for (at, byte) in left.iter().enumerate().skip(6) {
-                assert!(*byte == b"syncedloose"[at] || *byte == 0, "{left:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_file_whose_directory_was_not_synced_may_be_gone() {
-        let disk = FaultyDisk::new();
-        disk.create("a").unwrap();
-
-        let survived = (0..100).filter(|seed| disk.after_power_loss(*seed).content("a").is_some()).count();
-
-        assert!((1..100).contains(&survived));
-    }
-
-    #[test]
-    fn a_full_disk_writes_what_fits_and_then_refuses() {
-        let disk = FaultyDisk::new();
-        disk.set_capacity(Some(3));
-        let mut file = disk.create("a").unwrap();
-
-        assert_eq!(file.append(b"abcd").unwrap(), 3);
-        assert!(super::super::is_full(&file.append(b"d").unwrap_err()));
-    }
-
-    #[test]
-    fn the_chosen_call_fails_once() {
-        let disk = FaultyDisk::new();
-        let mut file = disk.create("a").unwrap();
-        disk.fail(2, Fault::Io);
-
-        assert_eq!(file.append(b"a").unwrap(), 1);
-        assert!(file.append(b"b").is_err());
-        assert_eq!(file.append(b"c").unwrap(), 1);
-    }
-}
+mod tests;

@@ -9,13 +9,16 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use nix::fcntl::{FallocateFlags, OFlag, fallocate, openat};
+use nix::fcntl::{FallocateFlags, OFlag, fallocate, openat, renameat};
 use nix::sys::stat::Mode;
 use nix::sys::statvfs::fstatvfs;
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 
 use super::{Disk, DiskFile};
 use crate::Error;
+
+/// What a key is overwritten with.
+const ZEROS: [u8; 64] = [0; 64];
 
 /// Permission bits a private directory or file must not have.
 const OPEN_TO_OTHERS: u32 = 0o077;
@@ -175,6 +178,26 @@ impl Disk for RealDisk {
     fn remove(&self, name: &str) -> io::Result<()> {
         check_name(name)?;
         Ok(unlinkat(self.directory.as_fd(), name, UnlinkatFlags::NoRemoveDir)?)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        check_name(from)?;
+        check_name(to)?;
+        Ok(renameat(self.directory.as_fd(), from, self.directory.as_fd(), to)?)
+    }
+
+    fn erase(&self, name: &str) -> io::Result<()> {
+        // By the rules of every other file first; that descriptor can only append.
+        let size = self.open(name)?.size()?;
+        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        let file = File::from(openat(self.directory.as_fd(), name, flags, Mode::empty())?);
+        let mut at = 0;
+        while at < size {
+            let piece = usize::try_from(size - at).unwrap_or(ZEROS.len()).min(ZEROS.len());
+            file.write_all_at(&ZEROS[..piece], at)?;
+            at += piece as u64;
+        }
+        file.sync_all()
     }
 
     fn sync_dir(&self) -> io::Result<()> {

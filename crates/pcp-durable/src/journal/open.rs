@@ -67,7 +67,9 @@ impl Journal {
         disk.sync_dir().map_err(|source| Error::file("sync the directory of", trail, source))?;
         let size = file.size().map_err(|source| Error::file("measure", &segment.name, source))?;
         let trail = trail.to_owned();
-        Ok((Self { disk, trail, segment, file, size, reserved: size, segment_bytes, shelf }, chain, cut))
+        let journal =
+            Self { disk, trail, segment, file, size, reserved: size, segment_bytes, rotated: false, shelf };
+        Ok((journal, chain, cut))
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> LineWriter<'a> {
         }
     }
 
-    fn key(&mut self, key: &'static str) {
+    fn key(&mut self, key: &str) {
         if self.comma {
             self.push(b",");
         }
@@ -139,6 +139,12 @@ impl<'a> LineWriter<'a> {
         self
     }
 
+    /// The member `mac`: what a key says of everything written so far.
+    pub(crate) fn mac(&mut self, key: &[u8; 32]) -> &mut Self {
+        let mac = crate::seal::mac(key, &[&self.buffer[self.start..]]);
+        self.hex("mac", &mac)
+    }
+
     /// `true` or `false`.
     pub fn truth(&mut self, key: &'static str, value: bool) -> &mut Self {
         self.key(key);
@@ -158,7 +164,7 @@ impl<'a> LineWriter<'a> {
     }
 
     /// An object with its own members.
-    pub fn object(&mut self, key: &'static str, members: impl FnOnce(&mut Self)) -> &mut Self {
+    pub fn object(&mut self, key: &str, members: impl FnOnce(&mut Self)) -> &mut Self {
         self.key(key);
         self.push(b"{");
         self.comma = false;

@@ -1,27 +1,28 @@
 //! The thread `pcpd-journal`: takes what has gathered, writes it, syncs once, tells everybody.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Shared;
 use super::state::State;
 use crate::Error;
 use crate::journal::{Cause, Journal};
 use crate::line::{Chain, Link, hash};
+use crate::seal::Sealer;
 
 /// What the thread knows of one trail.
 #[derive(Debug)]
-struct Track {
-    journal: Journal,
+pub(super) struct Track {
+    pub(super) journal: Journal,
     /// Lines being written; swapped with the trail's pending buffer.
     batch: Vec<u8>,
     /// The last record of the batch.
     batch_end: Chain,
     /// The last record in the file.
-    written: Chain,
+    pub(super) written: Chain,
     /// The last record known to be durable.
-    durable: u64,
+    pub(super) durable: Chain,
     /// The batch is to be synced.
     sync: bool,
     /// Whole lines of the batch that were written.
@@ -29,26 +30,28 @@ struct Track {
     /// The reserve stands behind everything written.
     spacious: bool,
     /// There was no space for some of the batch.
-    overflow: bool,
+    pub(super) overflow: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Committer {
     shared: Arc<Shared>,
-    tracks: Vec<Track>,
+    pub(super) tracks: Vec<Track>,
+    /// Ends epochs, if there are keys.
+    pub(super) sealer: Option<Sealer>,
     /// Wakers to be called once the lock is released.
     ready: Vec<Waker>,
 }
 
 impl Committer {
-    pub(super) fn new(shared: Arc<Shared>, journals: Vec<Journal>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, journals: Vec<Journal>, sealer: Option<Sealer>) -> Self {
         let state = shared.lock();
         let track = |(journal, trail): (Journal, &super::TrailState)| Track {
             journal,
             batch: Vec::with_capacity(shared.limits.pending_bytes),
             batch_end: trail.chain,
             written: trail.chain,
-            durable: trail.durable,
+            durable: trail.chain,
             sync: false,
             accepted: 0,
             spacious: !trail.full,
@@ -57,7 +60,7 @@ impl Committer {
         let tracks = journals.into_iter().zip(&state.trails).map(track).collect();
         drop(state);
         let ready = Vec::with_capacity(shared.limits.waiting);
-        Self { shared, tracks, ready }
+        Self { shared, tracks, sealer, ready }
     }
 
     pub(super) fn run(mut self) {
@@ -70,6 +73,7 @@ impl Committer {
             if fenced {
                 break;
             }
+            self.seal_up();
         }
     }
 
@@ -86,9 +90,13 @@ impl Committer {
                 // Everything pending has asked for nothing: it is still written and synced.
                 let finished = state.trails.iter().all(|trail| trail.durable == trail.chain.seq);
                 state.trails.iter_mut().for_each(|trail| trail.sync_wanted = trail.chain.seq);
-                if finished {
+                if finished && !self.closes_an_epoch() {
                     return false;
                 }
+                break;
+            }
+            let due = self.sealer.as_ref().and_then(Sealer::due_in);
+            if due.is_some_and(|left| left.is_zero()) {
                 break;
             }
             state.gathering = state.trails.iter().any(|trail| !trail.pending.is_empty());
@@ -99,7 +107,9 @@ impl Committer {
                 if left.is_zero() {
                     break;
                 }
-                state = shared.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+                state = wait(&shared, state, due.map_or(left, |due| due.min(left)));
+            } else if let Some(due) = due {
+                state = wait(&shared, state, due);
             } else {
                 state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -112,6 +122,7 @@ impl Committer {
             trail.writing = track.batch.len();
             trail.sync_writing = std::mem::take(&mut trail.sync_pending);
         }
+        self.send_seals(&shared.names, &mut state);
         // The buffers are empty again.
         self.ready.append(&mut state.rooms);
         drop(state);
@@ -141,9 +152,9 @@ impl Committer {
             };
         }
         for track in &mut self.tracks {
-            if track.sync && track.durable < track.written.seq {
+            if track.sync && track.durable.seq < track.written.seq {
                 track.journal.sync().map_err(fence)?;
-                track.durable = track.written.seq;
+                track.durable = track.written;
             }
         }
         Ok(())
@@ -153,7 +164,7 @@ impl Committer {
         let mut state = self.shared.lock();
         for (track, trail) in self.tracks.iter_mut().zip(&mut state.trails) {
             if outcome.is_ok() {
-                trail.durable = track.durable;
+                trail.durable = track.durable.seq;
                 trail.full = !track.spacious;
                 trail.reserve_left = track.journal.reserve_left();
                 if track.overflow {
@@ -198,6 +209,10 @@ impl Drop for Farewell {
         self.0.done.notify_all();
         waiters.into_iter().map(|waiter| waiter.waker).chain(rooms).for_each(Waker::wake);
     }
+}
+
+fn wait<'a>(shared: &Shared, state: MutexGuard<'a, State>, left: Duration) -> MutexGuard<'a, State> {
+    shared.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
 }
 
 fn is_urgent(state: &State, pending_bytes: usize) -> bool {

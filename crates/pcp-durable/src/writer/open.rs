@@ -8,7 +8,9 @@ use crate::Error;
 use crate::disk::Disk;
 use crate::journal::{Journal, Seen};
 use crate::ledger::OperationLedger;
+use crate::line::Chain;
 use crate::scan::Line;
+use crate::seal::Lookout;
 use crate::shelf::Shelf;
 
 impl Writer {
@@ -24,7 +26,7 @@ impl Writer {
         limits: Limits,
         visit: &mut dyn FnMut(usize, &Line<'_>) -> Result<(), Error>,
     ) -> Result<(Self, Vec<Opened>), Error> {
-        Self::open_for(None, disk, names, limits, &mut |trail, seen| match seen {
+        Self::open_for(None, disk, None, names, limits, &mut |trail, seen| match seen {
             Seen::Line(line) => visit(trail, line),
             Seen::Loose(..) => Ok(()),
         })
@@ -35,13 +37,20 @@ impl Writer {
     pub(crate) fn open_for(
         ledger: Option<&Arc<OperationLedger>>,
         disk: Arc<dyn Disk>,
+        seals: Option<Arc<dyn Disk>>,
         names: &[&str],
         limits: Limits,
         visit: &mut dyn FnMut(usize, Seen<'_>) -> Result<(), Error>,
     ) -> Result<(Self, Vec<Opened>), Error> {
+        let mut lookout = seals.map(|seals| Lookout::open(seals, names)).transpose()?;
         let (mut journals, mut trails, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for (index, name) in names.iter().enumerate() {
-            let mut visit = |seen: Seen<'_>| visit(index, seen);
+            let mut visit = |seen: Seen<'_>| {
+                if let (Some(lookout), Seen::Line(line)) = (&mut lookout, &seen) {
+                    lookout.see(index, line)?;
+                }
+                visit(index, seen)
+            };
             let shelf = ledger.map(|ledger| Shelf::new(ledger.clone(), index));
             let (mut journal, chain, cut) =
                 Journal::open(disk.clone(), name, limits.segment_bytes, shelf, &mut visit)?;
@@ -50,6 +59,8 @@ impl Writer {
             journals.push(journal);
             found.push(Opened { chain, cut });
         }
+        let chains: Vec<Chain> = found.iter().map(|trail| trail.chain).collect();
+        let sealer = lookout.map(|lookout| lookout.begin(&*disk, &chains, limits)).transpose()?;
         let shared = Arc::new(Shared {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             limits,
@@ -57,7 +68,7 @@ impl Writer {
             work: Condvar::new(),
             done: Condvar::new(),
         });
-        let committer = commit::Committer::new(shared.clone(), journals);
+        let committer = commit::Committer::new(shared.clone(), journals, sealer);
         let thread = std::thread::Builder::new()
             .name("pcpd-journal".into())
             .spawn(move || committer.run())

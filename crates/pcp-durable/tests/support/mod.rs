@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)] // Each test file uses its part of this.
 
+pub mod attack;
+pub mod sealed;
+
 use std::sync::Arc;
 
 use pcp_core::{

@@ -1,6 +1,32 @@
 //! What a power cut may leave of a file.
 
-use super::FileState;
+use std::collections::BTreeMap;
+
+use super::{FileState, State};
+
+/// A file under a new name.
+#[derive(Debug)]
+pub(super) struct Renamed {
+    /// Its old name, and how it was then.
+    pub(super) from: (String, FileState),
+    /// Its new name, and what stood there before.
+    pub(super) to: (String, Option<FileState>),
+}
+
+impl State {
+    /// The files under their new or, for the last so many renames, their old names.
+    pub(super) fn names_after_power_loss(&self, dice: &mut Dice) -> BTreeMap<String, FileState> {
+        let mut files = self.files.clone();
+        for Renamed { from, to } in self.renamed.iter().rev().take_while(|_| dice.one_in(2)) {
+            files.remove(&to.0);
+            files.insert(from.0.clone(), from.1.clone());
+            if let Some(before) = &to.1 {
+                files.insert(to.0.clone(), before.clone());
+            }
+        }
+        files
+    }
+}
 
 impl FileState {
     pub(super) fn settled(content: Vec<u8>) -> Self {
