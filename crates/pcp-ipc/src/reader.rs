@@ -23,16 +23,14 @@ struct Reader<'a>(Scanner<'a>);
 
 impl<'de> Reader<'de> {
     fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ReadError> {
-        self.0.expect(b'{', "an object is missing")?;
-        self.0.enter()?;
+        self.0.open(b'{', "an object is missing")?;
         let value = visitor.visit_map(Members { reader: self, first: true })?;
         self.0.depth -= 1;
         Ok(value)
     }
 
     fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ReadError> {
-        self.0.expect(b'[', "an array is missing")?;
-        self.0.enter()?;
+        self.0.open(b'[', "an array is missing")?;
         let value = visitor.visit_seq(Elements { reader: self, first: true })?;
         self.0.depth -= 1;
         Ok(value)
@@ -167,23 +165,15 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        let scanner = &mut self.reader.0;
-        if scanner.take(b'}') {
-            return Ok(None);
+        if self.reader.0.member(&mut self.first)? {
+            seed.deserialize(&mut *self.reader).map(Some)
+        } else {
+            Ok(None)
         }
-        if !self.first {
-            scanner.expect(b',', "an object is not closed")?;
-        }
-        self.first = false;
-        scanner.skip_space();
-        if scanner.peek() != Some(b'"') {
-            return Err(scanner.fault("a member has no name"));
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        self.reader.0.expect(b':', "a member has no colon")?;
+        self.reader.0.colon()?;
         seed.deserialize(&mut *self.reader)
     }
 }
@@ -197,15 +187,11 @@ impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
     type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
-        let scanner = &mut self.reader.0;
-        if scanner.take(b']') {
-            return Ok(None);
+        if self.reader.0.element(&mut self.first)? {
+            seed.deserialize(&mut *self.reader).map(Some)
+        } else {
+            Ok(None)
         }
-        if !self.first {
-            scanner.expect(b',', "an array is not closed")?;
-        }
-        self.first = false;
-        seed.deserialize(&mut *self.reader).map(Some)
     }
 }
 

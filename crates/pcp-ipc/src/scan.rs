@@ -76,7 +76,50 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    // What the readers of all payloads share is one function each: inlined, it would be there once for each field.
+
+    /// Opens an object or array.
+    pub(crate) fn open(&mut self, byte: u8, what: &'static str) -> Result<(), ReadError> {
+        self.expect(byte, what)?;
+        self.enter()
+    }
+
+    /// Whether another member follows; its name is next then. `first` until one was there.
+    #[inline(never)]
+    pub(crate) fn member(&mut self, first: &mut bool) -> Result<bool, ReadError> {
+        if self.take(b'}') {
+            return Ok(false);
+        }
+        if !core::mem::take(first) {
+            // Space is passed already.
+            if self.peek() != Some(b',') {
+                return Err(self.fault("an object is not closed"));
+            }
+            self.at += 1;
+            self.skip_space();
+        }
+        if self.peek() == Some(b'"') { Ok(true) } else { Err(self.fault("a member has no name")) }
+    }
+
+    /// Between a member's name and its value.
+    pub(crate) fn colon(&mut self) -> Result<(), ReadError> {
+        self.expect(b':', "a member has no colon")
+    }
+
+    /// Whether another element follows. `first` until one was there.
+    #[inline(never)]
+    pub(crate) fn element(&mut self, first: &mut bool) -> Result<bool, ReadError> {
+        if self.take(b']') {
+            return Ok(false);
+        }
+        if !core::mem::take(first) {
+            self.expect(b',', "an array is not closed")?;
+        }
+        Ok(true)
+    }
+
     /// Passes one value of any kind and gives its text.
+    #[inline(never)]
     pub(crate) fn value(&mut self) -> Result<&'a str, ReadError> {
         self.skip_space();
         let begin = self.at;
@@ -135,10 +178,11 @@ impl<'a> Scanner<'a> {
     fn key(&mut self) -> Result<(), ReadError> {
         self.skip_space();
         self.string()?;
-        self.expect(b':', "a member has no colon")
+        self.colon()
     }
 
     /// Passes a string.
+    #[inline(never)]
     pub(crate) fn string(&mut self) -> Result<Quoted<'a>, ReadError> {
         if self.peek() != Some(b'"') {
             return Err(self.fault("a string is missing"));
@@ -184,6 +228,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes a number and gives its text.
+    #[inline(never)]
     pub(crate) fn number(&mut self) -> Result<&'a str, ReadError> {
         let begin = self.at;
         if self.peek() == Some(b'-') {
