@@ -180,6 +180,7 @@ impl Daemon {
         sessions.spawn_local(detection::keep_up(detection, first, core.detected.clone(), requests, interval));
         sessions.spawn_local(adapters::keep_watch(core.clone()));
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        crate::memory::give_back();
         info!("11 serving");
         let reason = sessions
             .run_until(async {

@@ -13,6 +13,7 @@ mod doctor;
 pub mod error;
 mod explain;
 pub mod ipc;
+mod memory;
 mod policy;
 
 use std::ffi::OsString;
@@ -55,6 +56,7 @@ enum Command {
 
 /// Runs the program. The exit code is 0 for a clean end, 2 for wrong usage or configuration, 1 otherwise.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    memory::settle();
     match command(arguments).and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
