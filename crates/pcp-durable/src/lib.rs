@@ -13,6 +13,7 @@ mod json;
 mod ledger;
 mod line;
 mod offline;
+mod operations;
 mod record;
 mod scan;
 mod seal;
@@ -30,6 +31,7 @@ pub use json::JsonFault;
 pub use ledger::{MAX_AHEAD, MAX_OPERATIONS, MAX_RUNNING, OperationLedger, OperationStatus, RETENTION};
 pub use line::{Chain, Hash, LineFault, LineWriter, Link, MAX_LINE_BYTES};
 pub use offline::{Filter, Show, Shown, status_in_directory, status_in_file};
+pub use operations::{LastRecord, MAX_RECENT_ENDS, OperationKey, Operations, Standing, operation_binding};
 pub use record::{Record, RecordCaller, RecordTarget};
 pub use scan::Line;
 pub use seal::{

@@ -61,21 +61,21 @@ impl std::fmt::Debug for Ports {
 /// The one way from an intent to an effect. The dispatcher is private to it.
 #[derive(Debug)]
 pub struct ExecutionPipeline<D> {
-    ports: Ports,
-    dispatcher: D,
-    config: PipelineConfig,
-    parameters: ParameterSchemas,
+    pub(crate) ports: Ports,
+    pub(crate) dispatcher: D,
+    pub(crate) config: PipelineConfig,
+    pub(crate) parameters: ParameterSchemas,
     results: ParameterSchemas,
-    under_way: AtomicUsize,
-    shares: Shares,
+    pub(crate) under_way: AtomicUsize,
+    pub(crate) shares: Shares,
     traces: Traces,
 }
 
 /// Counts an operation while it is under way, however it ends.
-struct UnderWay<'p>(&'p AtomicUsize);
+pub(crate) struct UnderWay<'p>(&'p AtomicUsize);
 
 impl<'p> UnderWay<'p> {
-    fn begin(count: &'p AtomicUsize) -> Self {
+    pub(crate) fn begin(count: &'p AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }

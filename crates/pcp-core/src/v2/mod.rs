@@ -11,6 +11,7 @@ mod action;
 mod authority;
 mod canonical;
 mod capabilities;
+mod claim;
 mod identifier;
 mod invalid;
 mod observation;
@@ -36,6 +37,7 @@ pub use authority::{
 };
 pub use canonical::{canonical_bytes, canonical_hash};
 pub use capabilities::{ActionCapability, Capabilities, CapabilitiesFault};
+pub use claim::{ClaimRecord, KeptOperation};
 pub use identifier::{MAX_IDENTIFIER_BYTES, Sha256Hash, is_identifier};
 pub use invalid::InvalidRequest;
 pub use observation::{

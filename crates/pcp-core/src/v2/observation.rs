@@ -41,6 +41,8 @@ words! {
         Accessibility = "accessibility",
         /// A document of a browser.
         Dom = "dom",
+        /// An application's own socket: a word of ours, which S3 does not have.
+        Application = "application",
     }
 }
 
@@ -325,7 +327,7 @@ impl SemanticProvenance {
         let document = match (&self.document_id, self.backend) {
             (None, _) => true,
             (Some(id), ObservationBackend::Dom) => within(id, MAX_WINDOW_ID_BYTES),
-            (Some(_), ObservationBackend::Accessibility) => false,
+            (Some(_), ObservationBackend::Accessibility | ObservationBackend::Application) => false,
         };
         let checks = [
             (within(&self.backend_name, MAX_ROLE_BYTES), "provenance.backend_name"),

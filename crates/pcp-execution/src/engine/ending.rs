@@ -1,18 +1,12 @@
 //! The acknowledgements and receipts of one operation, and the fixed sentences that stand in them.
 
 use pcp_core::v2::{
-    AckState, ActionAck, CapabilitiesFault, ContextPreservation, Effect, FailureCode, PROTOCOL_VERSION,
-    Receipt, Terminal, ValidRequest,
+    AckState, ActionAck, CapabilitiesFault, Effect, FailureCode, PROTOCOL_VERSION, Terminal, ValidRequest,
 };
 
 use super::boundary::Over;
 use super::executor::{ExecutorError, ExecutorFault};
-use super::store::ClaimRecord;
 
-/// What a receipt says of the backend of an operation whose end was lost.
-const UNKNOWN_BACKEND: &str = "unknown";
-
-pub(super) const RECOVERED: &str = "the operation was claimed and its end is not known; it is not repeated";
 pub(super) const NOT_DURABLE: &str =
     "the end could not be stored; whether it will be found again is not known";
 pub(super) const NOT_PROVEN: &str = "the requested verification did not prove the effect";
@@ -23,7 +17,7 @@ pub(super) const CHANGED_TARGET: &str = "the element no longer looks as it was o
 pub(super) const NOT_REQUESTED: &str = "verification was not requested";
 pub(super) const ISOLATION_UNKNOWN: &str = "the executor does not know whose desktop it acts on";
 
-pub(super) fn ack(operation_id: &str, request_hash: pcp_core::v2::Sha256Hash, state: AckState) -> ActionAck {
+fn ack(operation_id: &str, request_hash: pcp_core::v2::Sha256Hash, state: AckState) -> ActionAck {
     ActionAck {
         protocol_version: PROTOCOL_VERSION,
         operation_id: operation_id.to_owned(),
@@ -69,29 +63,6 @@ pub(super) fn of_executor(error: ExecutorError) -> Terminal {
 
 pub(super) fn of_capabilities(fault: CapabilitiesFault) -> Terminal {
     rejected(FailureCode::Unsupported, &fault.to_string())
-}
-
-/// The end of an operation of which only the claim is left (R-183).
-pub(super) fn recovered(claim: &ClaimRecord, now_ms: i64) -> ActionAck {
-    let receipt = Receipt {
-        protocol_version: PROTOCOL_VERSION,
-        action_name: claim.action_name.as_str().to_owned(),
-        action_hash: claim.action_hash,
-        started_at_ms: claim.claimed_at_ms,
-        finished_at_ms: now_ms.max(claim.claimed_at_ms),
-        backend: UNKNOWN_BACKEND.to_owned(),
-        fallback_chain: Vec::new(),
-        delivery_route: claim.delivery_route,
-        session_isolation: claim.session_isolation,
-        interaction_mode: claim.interaction_mode,
-        context_preservation: ContextPreservation::Unavailable,
-        effect: Effect::Unknown,
-        before: None,
-        after: None,
-        warnings: Vec::new(),
-    };
-    let terminal = Terminal::OutcomeUnknown { receipt, message: RECOVERED.to_owned() };
-    ack(&claim.operation_id, claim.action_hash, AckState::Terminal { terminal: Box::new(terminal) })
 }
 
 /// A success that could not be stored is not known to have been one: whoever asks again will hear "unknown".

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use pcp_core::Clock;
 use pcp_core::v2::{
-    AckState, ActionAck, ActionRequest, AuthorityVerifier, ContextPreservation, Effect, ExecuteReport,
-    FailureCode, PROTOCOL_VERSION, Receipt, SteadyTime, Terminal, ValidRequest, VerificationPolicy,
+    AckState, ActionAck, ActionRequest, AuthorityVerifier, ClaimRecord, ContextPreservation, Effect,
+    ExecuteReport, FailureCode, PROTOCOL_VERSION, Receipt, SteadyTime, Terminal, ValidRequest,
+    VerificationPolicy,
 };
 
 use super::boundary::{Boundary, CancellationToken, Over};
 use super::ending::{
     CONTEXT_CHANGED, NOT_PROVEN, NOT_REQUESTED, OVER_AFTER, ack_of, before_effect, ended, not_durable,
-    recovered,
 };
 use super::error::{ProtocolError, StoreError};
 use super::executor::{DispatchEffect, DispatchError, Executor};
 use super::prepare::{Prepared, prepare, unread};
-use super::store::{ClaimRecord, Known, OperationStore};
+use super::store::{Known, OperationStore};
 use super::verification::{Shown, look};
 
 /// How long a dispatch may take to say whether anything happened, once the operation is over. Then it is unknown.
@@ -33,7 +33,7 @@ pub struct Engine<E, V, S> {
     verifier: V,
     store: S,
     clock: ClockHandle,
-    time: SteadyTime,
+    time: Arc<SteadyTime>,
 }
 
 #[derive(Clone)]
@@ -62,8 +62,14 @@ impl<S: OperationStore> Drop for Claimed<'_, S> {
 
 impl<E: Executor, V: AuthorityVerifier, S: OperationStore> Engine<E, V, S> {
     /// An engine of these parts. `time` knows the latest time that an earlier run has seen, where there was one.
-    pub fn new(executor: E, verifier: V, store: S, clock: Arc<dyn Clock>, time: SteadyTime) -> Self {
-        Self { executor, verifier, store, clock: ClockHandle(clock), time }
+    pub fn new(
+        executor: E,
+        verifier: V,
+        store: S,
+        clock: Arc<dyn Clock>,
+        time: impl Into<Arc<SteadyTime>>,
+    ) -> Self {
+        Self { executor, verifier, store, clock: ClockHandle(clock), time: time.into() }
     }
 
     /// The executor, for its observations and its report.
@@ -80,20 +86,28 @@ impl<E: Executor, V: AuthorityVerifier, S: OperationStore> Engine<E, V, S> {
         request: ActionRequest,
         cancellation: &CancellationToken,
     ) -> Result<ExecuteReport, ProtocolError> {
-        let request = ValidRequest::new(request)?;
-        let authorized = self.verifier.verify(&request)?;
+        self.execute_valid(&ValidRequest::new(request)?, cancellation).await
+    }
+
+    /// The same for a request that is known to keep the rules.
+    pub(super) async fn execute_valid(
+        &self,
+        request: &ValidRequest,
+        cancellation: &CancellationToken,
+    ) -> Result<ExecuteReport, ProtocolError> {
+        let authorized = self.verifier.verify(request)?;
         let operation_id = request.request().operation_id.as_str();
         let known = self.store.look_up(operation_id, request.action_hash()).await?;
-        if let Some(report) = self.answer(&request, known).await? {
+        if let Some(report) = self.answer(request, known).await? {
             return Ok(report);
         }
         let until_ms = request.request().deadline_at_ms.min(authorized.expires_at_ms);
         let deadline = self.time.deadline(until_ms, &*self.clock.0);
         let boundary = Boundary::new(cancellation.clone(), deadline, Arc::clone(&self.clock.0));
         let started_at_ms = self.now_ms();
-        match prepare(&self.executor, &request, &boundary).await {
-            Ok(prepared) => self.claim(&request, prepared, &boundary, started_at_ms).await,
-            Err(terminal) => Ok(self.refuse(&request, *terminal).await),
+        match prepare(&self.executor, request, &boundary).await {
+            Ok(prepared) => self.claim(request, prepared, &boundary, started_at_ms).await,
+            Err(terminal) => Ok(self.refuse(request, *terminal).await),
         }
     }
 
@@ -102,15 +116,7 @@ impl<E: Executor, V: AuthorityVerifier, S: OperationStore> Engine<E, V, S> {
     /// # Errors
     /// [`ProtocolError::Store`].
     pub async fn status(&self, operation_id: &str) -> Result<Option<ActionAck>, ProtocolError> {
-        let Some((claim, known)) = self.store.status(operation_id).await? else { return Ok(None) };
-        Ok(match known {
-            Known::Ended(ack) => Some(*ack),
-            Known::Unfinished(claim) => Some(self.recover(&claim).await?),
-            Known::Running => {
-                Some(super::ending::ack(operation_id, claim.action_hash, AckState::Executing {}))
-            }
-            Known::Fresh | Known::Conflict | Known::Forgotten => None,
-        })
+        status(&self.store, self.now_ms(), operation_id).await
     }
 
     fn now_ms(&self) -> i64 {
@@ -130,19 +136,12 @@ impl<E: Executor, V: AuthorityVerifier, S: OperationStore> Engine<E, V, S> {
             Known::Fresh => None,
             Known::Ended(ack) => replayed(*ack),
             Known::Running => replayed(ack_of(request, AckState::Executing {})),
-            Known::Unfinished(claim) => {
-                Some(ExecuteReport { acknowledgements: vec![self.recover(&claim).await?] })
-            }
+            Known::Unfinished(claim) => Some(ExecuteReport {
+                acknowledgements: vec![recover(&self.store, self.now_ms(), &claim).await?],
+            }),
             Known::Conflict => return Err(ProtocolError::Conflict),
             Known::Forgotten => Some(self.refuse(request, Terminal::ExpiredBeforeEffect).await),
         })
-    }
-
-    /// Stores that an operation without an end may have happened.
-    async fn recover(&self, claim: &ClaimRecord) -> Result<ActionAck, StoreError> {
-        let end = recovered(claim, self.now_ms());
-        self.store.finish(&end).await?;
-        Ok(end)
     }
 
     /// An end before the claim: recorded, and the id stays free.
@@ -275,6 +274,32 @@ impl<E: Executor, V: AuthorityVerifier, S: OperationStore> Engine<E, V, S> {
             }),
         }
     }
+}
+
+/// How far an operation is, by its store.
+pub(super) async fn status<S: OperationStore>(
+    store: &S,
+    now_ms: i64,
+    operation_id: &str,
+) -> Result<Option<ActionAck>, ProtocolError> {
+    let Some((claim, known)) = store.status(operation_id).await? else { return Ok(None) };
+    Ok(match known {
+        Known::Ended(ack) => Some(*ack),
+        Known::Unfinished(claim) => Some(recover(store, now_ms, &claim).await?),
+        Known::Running => Some(claim.ack(AckState::Executing {})),
+        Known::Fresh | Known::Conflict | Known::Forgotten => None,
+    })
+}
+
+/// Stores that an operation without an end may have happened.
+async fn recover<S: OperationStore>(
+    store: &S,
+    now_ms: i64,
+    claim: &ClaimRecord,
+) -> Result<ActionAck, StoreError> {
+    let end = claim.recovered(now_ms);
+    store.finish(&end).await?;
+    Ok(end)
 }
 
 /// What the receipt and the terminal say once the looks are done.

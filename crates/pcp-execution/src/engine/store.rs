@@ -3,28 +3,9 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use pcp_core::v2::{ActionAck, ActionName, DeliveryRoute, InteractionMode, SessionIsolation, Sha256Hash};
+use pcp_core::v2::{ActionAck, ClaimRecord, Sha256Hash};
 
 use super::error::StoreError;
-
-/// A claim: what is known of an operation before its effect, and all that is known if its end is never stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimRecord {
-    /// The operation.
-    pub operation_id: String,
-    /// What it is bound to.
-    pub action_hash: Sha256Hash,
-    /// When, in Unix milliseconds.
-    pub claimed_at_ms: i64,
-    /// The kind of action.
-    pub action_name: ActionName,
-    /// How it would travel.
-    pub delivery_route: DeliveryRoute,
-    /// Whose desktop.
-    pub session_isolation: SessionIsolation,
-    /// What the request asked for.
-    pub interaction_mode: InteractionMode,
-}
 
 /// What a store knows of an operation id together with an action hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
