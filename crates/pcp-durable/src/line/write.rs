@@ -63,20 +63,24 @@ impl<'a> LineWriter<'a> {
         }
     }
 
-    fn key(&mut self, key: &str) {
-        if self.comma {
-            self.push(b",");
+    /// A member's name up to its value, of which `opening` is what it always begins with: one look at the room for all.
+    fn key(&mut self, key: &str, opening: &[u8]) {
+        let before: &[u8] = if core::mem::replace(&mut self.comma, true) { b",\"" } else { b"\"" };
+        if self.fault.is_some() {
+            return;
         }
-        self.comma = true;
-        self.push(b"\"");
-        self.push(key.as_bytes());
-        self.push(b"\":");
+        if self.buffer.len() + before.len() + key.len() + 2 + opening.len() > self.limit {
+            self.fault = Some(WriteFault::NoRoom);
+            return;
+        }
+        for part in [before, key.as_bytes(), b"\":", opening] {
+            self.buffer.extend_from_slice(part);
+        }
     }
 
     /// A string. Everything that could end the line or fool a terminal is escaped (R-164).
     pub fn text(&mut self, key: &'static str, value: &str) -> &mut Self {
-        self.key(key);
-        self.push(b"\"");
+        self.key(key, b"\"");
         json::escape(value, &mut |bytes| self.push(bytes));
         self.push(b"\"");
         self
@@ -92,8 +96,7 @@ impl<'a> LineWriter<'a> {
 
     /// `null`.
     pub fn null(&mut self, key: &'static str) -> &mut Self {
-        self.key(key);
-        self.push(b"null");
+        self.key(key, b"null");
         self
     }
 
@@ -106,7 +109,7 @@ impl<'a> LineWriter<'a> {
 
     /// A whole number.
     pub fn number(&mut self, key: &'static str, value: u64) -> &mut Self {
-        self.key(key);
+        self.key(key, b"");
         let mut digits = [0; 20];
         let mut at = digits.len();
         let mut rest = value;
@@ -125,8 +128,7 @@ impl<'a> LineWriter<'a> {
     /// Bytes as lower-case hexadecimal digits in a string.
     pub fn hex(&mut self, key: &'static str, bytes: &[u8]) -> &mut Self {
         const HEX: &[u8; 16] = b"0123456789abcdef";
-        self.key(key);
-        self.push(b"\"");
+        self.key(key, b"\"");
         for chunk in bytes.chunks(32) {
             let mut digits = [0; 64];
             for (pair, byte) in digits.chunks_exact_mut(2).zip(chunk) {
@@ -147,14 +149,13 @@ impl<'a> LineWriter<'a> {
 
     /// `true` or `false`.
     pub fn truth(&mut self, key: &'static str, value: bool) -> &mut Self {
-        self.key(key);
-        self.push(if value { b"true" } else { b"false" });
+        self.key(key, if value { b"true" } else { b"false" });
         self
     }
 
     /// A value that already is JSON. It is checked and put on one line.
     pub fn json(&mut self, key: &'static str, value: &str) -> &mut Self {
-        self.key(key);
+        self.key(key, b"");
         if let Err(fault) = json::compact(value, json::MAX_DEPTH - 2, &mut |bytes| self.push(bytes))
             && self.fault.is_none()
         {
@@ -165,8 +166,7 @@ impl<'a> LineWriter<'a> {
 
     /// An object with its own members.
     pub fn object(&mut self, key: &str, members: impl FnOnce(&mut Self)) -> &mut Self {
-        self.key(key);
-        self.push(b"{");
+        self.key(key, b"{");
         self.comma = false;
         members(self);
         self.comma = true;
