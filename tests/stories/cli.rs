@@ -33,6 +33,7 @@ fn every_verb(device: &Device) -> Vec<(Vec<String>, Prints)> {
     let public = format!("{data}/manifest/keys/minimal.pub");
     let signed = device.path("signed.json").display().to_string();
     let snapshot = device.write("before.json", device.cli(&["snapshot", "--json"]).out).display().to_string();
+    let sealed = device.folder("sealed", uids::own(), 0o700).join("audit").display().to_string();
     let operation = new_operation().to_string();
     let line = |words: &[&str], prints| (words.iter().map(ToString::to_string).collect(), prints);
     vec![
@@ -51,6 +52,9 @@ fn every_verb(device: &Device) -> Vec<(Vec<String>, Prints)> {
         line(&["status", "--ledger", &audit, &operation], Envelope),
         line(&["audit", "verify", "--dir", &audit], Both),
         line(&["audit", "show", "--dir", &audit], Both),
+        line(&["audit", "head", "--dir", &audit], Document),
+        line(&["audit", "export", "--dir", &audit, "--trail", "application"], Document),
+        line(&["audit", "setup-keys", "--dir", &sealed, "--replace", "a story"], Both),
         line(&["audit", "show", "--file", &file, "--last", "1"], Both),
         line(&["explain", CREATE], Both),
         line(&["policy", "list"], Both),

@@ -26,6 +26,7 @@ mod promises;
 mod races;
 mod snapshot;
 mod support;
+mod tamper;
 mod tidy;
 mod walls;
 mod wire;

@@ -77,6 +77,12 @@ impl Paths {
     pub fn audit(&self) -> PathBuf {
         self.state.join("audit")
     }
+
+    /// Where the key and the anchor of the trails are, if there are any.
+    #[must_use]
+    pub fn seal(&self) -> PathBuf {
+        self.state.join("seal")
+    }
 }
 
 /// Whose files count and who may connect.

@@ -236,7 +236,7 @@ fn open_audit(config: &Config, clock: &dyn Clock) -> Result<Arc<AuditLog>, Error
     let path = config.paths.audit();
     let fault = |why: String| Error::Audit { path: path.clone(), why };
     let limits = Limits { retention: config.audit.retention(), ..Limits::default() };
-    let opened = AuditLog::open_with(&path, limits, clock.wall_ms());
+    let opened = AuditLog::open_sealed(&path, &config.paths.seal(), limits, clock.wall_ms());
     let (log, recovery) = opened.map_err(|error| fault(error.to_string()))?;
     for cut in &recovery.cuts {
         warn!(?cut, "a torn record at the end of a trail was cut off");

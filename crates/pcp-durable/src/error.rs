@@ -116,6 +116,14 @@ pub enum Error {
         /// The present epoch.
         epoch: u64,
     },
+    /// The reason for new keys cannot stand in a seal.
+    #[error("the reason for new keys has {bytes} bytes, not 1 to {limit}")]
+    Reason {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A text is no verification key.
     #[error("not a verification key; it looks like pcp-seal-1:EPOCH:64 hexadecimal digits")]
     NotAKey,

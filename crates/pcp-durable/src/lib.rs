@@ -7,6 +7,7 @@
 mod archive;
 pub mod disk;
 mod error;
+mod export;
 mod index;
 mod journal;
 mod json;
@@ -26,6 +27,7 @@ mod writer;
 
 pub use disk::{Disk, RealDisk};
 pub use error::Error;
+pub use export::{Exported, export, head};
 pub use journal::{Cut, RESERVE_BYTES, SEGMENT_BYTES};
 pub use json::JsonFault;
 pub use ledger::{MAX_AHEAD, MAX_OPERATIONS, MAX_RUNNING, OperationLedger, OperationStatus, RETENTION};
@@ -39,7 +41,8 @@ pub use seal::{
 };
 pub use trail::{AUDIT_DIRECTORY, AuditLog, Recovery, verify_directory};
 pub use verify::{
-    LogReport, Pin, Proofs, SealsReport, TrailReport, Verdict, verify_log, verify_lone_file, verify_trail,
+    LogReport, Pin, Proofs, SealsReport, TrailReport, Verdict, verify_log, verify_lone_file,
+    verify_sealed_file, verify_trail,
 };
 pub use writer::{
     ANCHOR_DELAY, ANCHOR_RECORDS, LAZY_DELAY, Limits, MAX_WAITING, Opened, PENDING_BYTES, SEAL_INTERVAL,

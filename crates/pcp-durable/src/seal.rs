@@ -18,7 +18,7 @@ pub(crate) use check::{ANCHOR, Checker};
 pub use check::{SealFault, Sealed};
 pub(crate) use key::mac;
 pub use key::{KEY_TEXT_BYTES, VerificationKey};
-pub(crate) use line::write;
+pub(crate) use line::{epoch_of, write};
 pub(crate) use lookout::{Lookout, cut_short};
 pub(crate) use sealer::Sealer;
 pub use setup::{MAX_REASON_BYTES, set_up_keys};

@@ -92,6 +92,29 @@ pub fn verify_lone_file(path: &Path) -> TrailReport {
     }
 }
 
+/// Checks one journal file, which may be an export, and its seals as those of a trail. Other trails are not there, so
+/// what the seals say of those is not looked at.
+#[must_use]
+pub fn verify_sealed_file(path: &Path, trail: Trail, keys: &[VerificationKey]) -> TrailReport {
+    let name = path.display().to_string();
+    let file = match RealDisk::open_lone_file(path) {
+        Ok(file) => file,
+        Err(source) => return TrailReport::without_lines(&name, Error::disk("open", path, source)),
+    };
+    let names: Vec<&str> = Trail::ALL.iter().map(|trail| trail.as_str()).collect();
+    let at = Trail::ALL.iter().position(|known| *known == trail).unwrap_or(0);
+    let mut checker = Checker::new(&names, keys);
+    (0..names.len()).filter(|other| *other != at).for_each(|other| checker.give_up(other));
+    checker.is_part(at);
+    let scanner = Some(Scanner::lone(name.clone(), file));
+    let mut walk = Walk { name, scanner, lines: 0, number: 0, verdict: None };
+    while walk.verdict.is_none() {
+        walk.go(at, &mut checker);
+    }
+    let sealed = checker.sealed(at);
+    walk.report(sealed)
+}
+
 /// A head that was noted elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {

@@ -87,7 +87,7 @@ fn keys_are_not_made_twice_without_a_reason_and_the_reason_stands_in_the_next_se
     let again = |reason| set_up_keys(Some(&place.trails), Arc::new(place.seals.clone()), [0x52; 32], reason);
 
     assert!(matches!(again(None), Err(Error::KeysExist { epoch: 2 })));
-    assert!(matches!(again(Some("")), Err(Error::NotChecked { .. })));
+    assert!(matches!(again(Some("")), Err(Error::Reason { bytes: 0, .. })));
     let new = again(Some("the note was lost")).unwrap();
     place.live(4, 4);
 

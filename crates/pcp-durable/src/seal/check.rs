@@ -103,6 +103,8 @@ struct Track {
     key: Option<EpochKey>,
     /// New keys began that nobody gave.
     lost: bool,
+    /// Only a part of the trail is there: the first seal may be of any epoch.
+    is_part: bool,
     broken: bool,
     recent: VecDeque<(u64, Hash)>,
     awaited: Vec<Awaited>,
@@ -141,6 +143,11 @@ impl<'k> Checker<'k> {
     pub(crate) fn sealed(&self, trail: usize) -> Sealed {
         let Track { checked, unchecked, .. } = self.tracks[trail];
         Sealed { epoch: self.epoch(trail), checked, unchecked }
+    }
+
+    /// Only a part of the trail is there: its first seal may be of any epoch.
+    pub(crate) fn is_part(&mut self, trail: usize) {
+        self.tracks[trail].is_part = true;
     }
 
     /// The trail is wrong or cannot be read: what it lacks from here on is no news.
@@ -226,7 +233,8 @@ impl Track {
     fn take(&mut self, seal: &Seal<'_>, name: &str, keys: &[VerificationKey]) -> Result<(), SealFault> {
         let found = seal.epoch;
         let expected = self.epoch.map_or(1, |epoch| epoch + 1);
-        if found != expected && !(seal.is_replaced && found > expected) {
+        let may_begin = self.is_part && self.epoch.is_none();
+        if found != expected && !may_begin && !(seal.is_replaced && found > expected) {
             return Err(SealFault::Epoch { expected, found });
         }
         if seal.is_replaced {

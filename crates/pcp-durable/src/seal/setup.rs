@@ -21,7 +21,7 @@ pub const MAX_REASON_BYTES: usize = 200;
 ///
 /// # Errors
 /// [`Error::KeysExist`] if there are keys, or seals of keys that are gone, and no reason to replace them is given;
-/// [`Error::NotChecked`] for a reason that is empty or longer than [`MAX_REASON_BYTES`]; [`Error::Damaged`],
+/// [`Error::Reason`] for a reason that is empty or longer than [`MAX_REASON_BYTES`]; [`Error::Damaged`],
 /// [`Error::SegmentMissing`], [`Error::Disk`].
 pub fn set_up_keys(
     trails: Option<&dyn Disk>,
@@ -30,8 +30,8 @@ pub fn set_up_keys(
     replace: Option<&str>,
 ) -> Result<VerificationKey, Error> {
     if replace.is_some_and(|reason| reason.is_empty() || reason.len() > MAX_REASON_BYTES) {
-        let why = format!("its length is not between 1 and {MAX_REASON_BYTES} bytes");
-        return Err(Error::NotChecked { what: "the reason for new keys".into(), why });
+        let bytes = replace.map_or(0, str::len);
+        return Err(Error::Reason { bytes, limit: MAX_REASON_BYTES });
     }
     let names = seals.list().map_err(|source| Error::file("list the directory of", "key", source))?;
     let present = match VaultState::read(&*seals) {
