@@ -8,8 +8,9 @@ use pcp_core::{
     PcpError,
 };
 
+use crate::cache::DetectionCache;
 use crate::desktop::TreeLimits;
-use crate::detector::{DetectionCache, NativeDetector};
+use crate::detector::NativeDetector;
 
 /// Tells what the files of a system say of an application.
 #[derive(Debug)]

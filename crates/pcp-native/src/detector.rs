@@ -3,19 +3,18 @@
 //! A pass looks at every desktop file by stat and reads only what is not as it was: an unchanged system costs a few
 //! thousand stats and not one read. Start with [`NativeDetector::pass`].
 
-use std::collections::HashMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pcp_core::{AppId, DetectionResult};
 
+use crate::cache::{DetectionCache, Known, Round};
 use crate::desktop::{AppFacts, Candidate, Locale, Skips, Standing, StatKey, TreeLimits, examine, list};
 use crate::predict::{knows_category, predict, toolkit_word};
 use crate::program::basis::stat_key;
 use crate::program::entry::Probed;
-use crate::program::{Basis, Programs, Root};
+use crate::program::{Programs, Root};
 use crate::toolkit::Toolkit;
 
 /// How sure a detection has to be for its capabilities to count.
@@ -23,9 +22,6 @@ pub const CONFIDENCE_OF_CAPABILITIES: f32 = 0.5;
 /// A file that was changed this short before it was read may be changed again without its times telling, in
 /// nanoseconds: the coarsest tick of a kernel's clock is 10 ms.
 const TICK_NS: i64 = 20_000_000;
-
-/// The highest number of a pass; the next one is 1 again. At ten a second that is six years.
-const MAX_PASS: u32 = u32::MAX >> 1;
 
 /// An application that was found in files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,50 +93,6 @@ impl DesktopApp {
     }
 }
 
-/// What is known of one desktop file.
-#[derive(Debug)]
-struct Known {
-    stat: StatKey,
-    standing: Standing<Arc<DesktopApp>>,
-    /// The files of its program, as they were.
-    basis: Box<[Arc<Basis>]>,
-    /// Whether its program was looked for in the search path, so that another one may come before it.
-    searched: bool,
-    /// Whether it has to be looked at again in any case.
-    is_doubtful: bool,
-}
-
-/// What passes remember. One entry a desktop file, so that [`TreeLimits::files`] bounds it.
-#[derive(Debug, Default)]
-pub struct DetectionCache {
-    /// By the path as it is written: a path is compared and hashed part by part, which costs as much as a stat.
-    known: HashMap<OsString, Known>,
-    /// The folders of the search path as they were, where that can be told.
-    folders: Option<Vec<Option<StatKey>>>,
-    /// The number of the last pass.
-    pass: u32,
-}
-
-impl DetectionCache {
-    /// How many files are remembered.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.known.len()
-    }
-
-    /// Whether nothing is remembered.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
-    }
-
-    /// The number of the pass that begins; none is zero.
-    fn next(&mut self) -> u32 {
-        self.pass = self.pass % MAX_PASS + 1;
-        self.pass
-    }
-}
-
 /// What one pass found.
 #[derive(Debug, Clone, Default)]
 pub struct Pass {
@@ -154,6 +106,8 @@ pub struct Pass {
     pub files: usize,
     /// Files that were read, their programs probed.
     pub examined: usize,
+    /// Files whose finding an earlier process kept and that are as they were.
+    pub from_store: usize,
 }
 
 /// One application of a pass.
@@ -198,15 +152,21 @@ impl NativeDetector {
         let programs = Programs::new(&self.root, self.path.iter().cloned());
         let mut before = std::mem::take(&mut cache.known);
         cache.known.reserve(files);
-        let (mut buffer, mut examined) = (Vec::new(), 0);
+        let (mut buffer, mut examined, mut from_store, mut changes) = (Vec::new(), 0, 0, false);
         let now_ns = now_ns();
         let round = Round { pass: cache.next(), folders_hold: self.look_at_folders(cache, now_ns) };
         let resolved = listing.resolve(|candidate| {
             let known = match before.remove(candidate.path.as_os_str()) {
-                Some(known) if known.holds(candidate, round) => known,
+                Some(known) if known.holds(candidate, round) => {
+                    from_store += usize::from(known.is_stored);
+                    known
+                }
                 known => {
                     examined += 1;
-                    self.look(candidate, &programs, &mut buffer, now_ns).same_as(known)
+                    let found = self.look(candidate, &programs, &mut buffer, now_ns);
+                    // What is doubtful is not stored, and never will be where it stays so.
+                    changes |= !found.is_doubtful;
+                    found.same_as(known)
                 }
             };
             let standing = known.standing.clone();
@@ -216,7 +176,8 @@ impl NativeDetector {
         let apps = resolved.winners.into_iter();
         let apps = apps.map(|won| FoundApp { app_id: won.app_id, file: won.candidate.path, app: won.value });
         let (skipped, directories) = (resolved.skipped, resolved.directories);
-        Pass { apps: apps.collect(), skipped, directories, files, examined }
+        cache.changes |= changes || !before.is_empty();
+        Pass { apps: apps.collect(), skipped, directories, files, examined, from_store }
     }
 
     fn look(
@@ -243,7 +204,7 @@ impl NativeDetector {
             }
         };
         is_doubtful |= basis.iter().any(|one| is_recent(one.key(), now_ns));
-        Known { stat: candidate.stat, standing, basis, searched, is_doubtful }
+        Known { stat: candidate.stat, standing, basis, searched, is_doubtful, is_stored: false }
     }
 
     /// Whether the folders of the search path are as they were at the last pass. A program that comes into one of
@@ -257,13 +218,6 @@ impl NativeDetector {
     }
 }
 
-/// What holds for all files of one pass.
-#[derive(Debug, Clone, Copy)]
-struct Round {
-    pass: u32,
-    folders_hold: bool,
-}
-
 /// Whether a file was changed so short ago that it may be changed again without its times telling.
 const fn is_recent(key: StatKey, now_ns: i64) -> bool {
     now_ns.saturating_sub(key.ctime_ns) < TICK_NS
@@ -272,25 +226,4 @@ const fn is_recent(key: StatKey, now_ns: i64) -> bool {
 fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-impl Known {
-    /// Whether the file and its program are as they were.
-    fn holds(&self, candidate: &Candidate, round: Round) -> bool {
-        !self.is_doubtful
-            && self.stat == candidate.stat
-            && (!self.searched || round.folders_hold)
-            && self.basis.iter().all(|one| one.holds(round.pass))
-    }
-
-    /// Keeps the value that was there when it says the same, so that nobody takes it for changed.
-    fn same_as(mut self, before: Option<Self>) -> Self {
-        if let (Standing::Wins(now), Some(Self { standing: Standing::Wins(then), .. })) =
-            (&self.standing, before)
-            && *now == then
-        {
-            self.standing = Standing::Wins(then);
-        }
-        self
-    }
 }

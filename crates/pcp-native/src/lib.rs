@@ -5,6 +5,7 @@
 //! what is registered is the daemon's. Start with [`load_manifest`].
 
 pub mod adapter;
+pub mod cache;
 pub mod descriptor;
 pub mod desktop;
 pub mod detector;
@@ -17,7 +18,8 @@ pub mod script;
 pub mod toolkit;
 
 pub use adapter::NativeAdapter;
-pub use detector::{CONFIDENCE_OF_CAPABILITIES, DesktopApp, DetectionCache, FoundApp, NativeDetector, Pass};
+pub use cache::{DetectionCache, Finding};
+pub use detector::{CONFIDENCE_OF_CAPABILITIES, DesktopApp, FoundApp, NativeDetector, Pass};
 pub use manifest_file::{JudgedManifest, ManifestQuestion, inspect_manifest, judge_manifest, load_manifest};
 pub use predict::predict;
 pub use program::{Basis, ProgramKind, ProgramReport, Programs, Root};

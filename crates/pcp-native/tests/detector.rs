@@ -158,6 +158,67 @@ fn a_program_that_is_not_there_yet_is_looked_for_again_until_it_comes() {
 }
 
 #[test]
+fn a_program_that_comes_before_one_of_the_same_name_is_seen_and_so_is_a_link_that_leads_elsewhere() {
+    let mut system = System::new();
+    fs::create_dir(system.path("local")).unwrap();
+    system.program("mail3", "3.0");
+    system.program("mail4", "4.0");
+    std::os::unix::fs::symlink("mail3", system.path("bin/mail")).unwrap();
+    system.entry("data/applications/org.a.desktop", "mail", "Email;");
+    let path = vec![system.path("local"), system.path("bin")];
+    let detector = NativeDetector::new(vec![system.path("data")], path, TreeLimits::default());
+    let toolkit = |system: &mut System| {
+        let begun = Instant::now();
+        loop {
+            let pass = detector.pass(&mut system.cache);
+            if pass.examined == 0 {
+                return pass.apps[0].app.toolkit;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{pass:?}");
+        }
+    };
+    assert_eq!(toolkit(&mut system), Some(Toolkit::Gtk3));
+
+    std::os::unix::fs::symlink("mail4", system.path("bin/mail.new")).unwrap();
+    fs::rename(system.path("bin/mail.new"), system.path("bin/mail")).unwrap();
+    assert_eq!(toolkit(&mut system), Some(Toolkit::Gtk4), "the link leads elsewhere");
+
+    fs::rename(system.path("bin/mail3"), system.path("local/mail")).unwrap();
+    assert_eq!(toolkit(&mut system), Some(Toolkit::Gtk3), "another one comes first");
+}
+
+#[test]
+fn what_one_process_found_another_takes_over_as_long_as_files_bear_it_out() {
+    let mut system = System::new();
+    system.program("mail", "3.0");
+    for name in ["a", "b"] {
+        system.entry(&format!("data/applications/org.{name}.desktop"), "mail", "Email;");
+    }
+    system.save("data/applications/org.c.desktop", "no entry at all");
+    let begun = Instant::now();
+    // What cannot be read is looked at every time.
+    while system.pass().examined > 1 {
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    assert!(system.cache.has_changes());
+    system.cache.stored();
+    assert!((system.pass().examined, system.cache.has_changes()) == (1, false), "nothing to be stored is new");
+    let folders = system.cache.folders().map(<[_]>::to_vec);
+    let findings: Vec<_> = system.cache.findings().collect();
+    assert_eq!(findings.len(), 2, "what is not certain is not told");
+    let mut other = DetectionCache::restored(folders, findings.into_iter());
+
+    let pass = system.detector().pass(&mut other);
+    assert_eq!((pass.from_store, pass.examined), (2, 1));
+    assert_eq!(pass.apps[0].app.toolkit, Some(Toolkit::Gtk3));
+
+    fs::remove_file(system.path("data/applications/org.b.desktop")).unwrap();
+    let pass = system.detector().pass(&mut other);
+    assert_eq!((names(&pass), pass.from_store), (vec!["org.a"], 1));
+    assert!(other.has_changes());
+}
+
+#[test]
 fn neither_a_toolkit_nor_a_known_category_is_not_enough_for_capabilities() {
     let mut system = System::new();
     system.program("mail", "3.0");

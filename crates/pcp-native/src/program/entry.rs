@@ -118,3 +118,56 @@ fn is_missing(report: &ProgramReport) -> bool {
     let own = report.resolved.is_none() && matches!(report.kind, ProgramKind::Missing | ProgramKind::Error);
     own || report.starts.as_deref().is_some_and(is_missing)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desktop::Launch;
+    use crate::program::Root;
+
+    fn facts(program: &str) -> AppFacts {
+        AppFacts {
+            name: "One".into(),
+            categories: Vec::new(),
+            argv: Some(vec![program.into(), "--new".into()]),
+            launch: Launch::default(),
+            working_folder: None,
+            try_exec: None,
+            window_class: None,
+            terminal: false,
+            no_display: false,
+            dbus_activatable: false,
+            diagnosed: false,
+        }
+    }
+
+    #[test]
+    fn a_program_of_several_entries_is_probed_once_to_the_limit_and_each_time_beyond_it() {
+        let root = Root::system();
+        let programs = Programs::new(&root, []);
+        for number in 0..=MAX_REMEMBERED {
+            assert!(programs.probed(&facts(&format!("gone{number}"))).is_missing);
+        }
+        assert_eq!(programs.probed.borrow().len(), MAX_REMEMBERED);
+        let same = |name: &str| Rc::ptr_eq(&programs.probed(&facts(name)), &programs.probed(&facts(name)));
+        assert!(same("gone0") && !same(&format!("gone{MAX_REMEMBERED}")));
+    }
+
+    #[test]
+    fn in_short_a_program_is_what_its_report_says() {
+        let root = Root::system();
+        let programs = Programs::new(&root, ["/usr/bin".into(), "/bin".into()]);
+        for (name, terminal) in
+            [("sh", false), ("sh", true), ("gone", false), ("/bin/sh", false), ("env", true)]
+        {
+            let facts = AppFacts { terminal, ..facts(name) };
+            let (short, report) = (programs.probed(&facts), programs.probe_entry(&facts));
+            let told = report.evidence.as_deref().or(report.why.as_deref());
+            assert_eq!(
+                (short.toolkit, short.told.as_deref(), short.program.as_deref()),
+                (report.toolkit, told, last(&report).resolved.as_deref()),
+                "{name}"
+            );
+        }
+    }
+}

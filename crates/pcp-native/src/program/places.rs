@@ -138,3 +138,83 @@ fn divided(path: &Path) -> Option<(&OsStr, &OsStr)> {
     let is_last = path.as_os_str().as_encoded_bytes().ends_with(name.as_encoded_bytes());
     Some((path.parent()?.as_os_str(), name)).filter(|(folder, _)| is_last && !folder.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn program(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_program_is_found_where_it_really_is_by_name_and_by_path() {
+        let space = tempfile::tempdir().unwrap();
+        let at = |name: &str| space.path().canonicalize().unwrap().join(name);
+        program(&at("real/app"));
+        fs::create_dir(at("other")).unwrap();
+        symlink(at("real/app"), at("other/link")).unwrap();
+        symlink(at("real"), at("folder")).unwrap();
+        symlink("round", at("real/round")).unwrap();
+        let root = Root::system();
+        let places = Places::new([at("absent"), at("other"), at("folder")]);
+        let resolved = |found: Option<Found>| found.and_then(|found| found.resolved);
+        let by_path = |name: &str| resolved(places.open(&root, &at(name)).ok());
+
+        for _ in 0..2 {
+            assert_eq!(
+                resolved(places.search(&root, "app")),
+                Some(at("real/app")),
+                "a folder that is a link"
+            );
+            assert_eq!(resolved(places.search(&root, "link")), Some(at("real/app")), "a link");
+            for name in ["real/app", "folder/app", "other/link", "other/../real/app"] {
+                assert_eq!(by_path(name), Some(at("real/app")), "{name}");
+            }
+        }
+        assert!(places.search(&root, "gone").is_none() && by_path("real/gone").is_none());
+        assert_eq!(
+            places.open(&root, &at("real/round")).err(),
+            Some(OpenError::Refused(nix::errno::Errno::ELOOP))
+        );
+        assert_eq!(
+            places.open(&root, &at("real/app/")).err().is_some(),
+            root.open(&at("real/app/")).is_err()
+        );
+    }
+
+    #[test]
+    fn real_places_are_remembered_to_the_limit_and_asked_for_beyond_it() {
+        let space = tempfile::tempdir().unwrap();
+        let at = |number: usize| space.path().canonicalize().unwrap().join(format!("{number}/app"));
+        let (root, places) = (Root::system(), Places::new([]));
+        for number in 0..=MAX_REMEMBERED {
+            program(&at(number));
+            assert_eq!(
+                places.open(&root, &at(number)).ok().and_then(|found| found.resolved),
+                Some(at(number))
+            );
+        }
+        assert_eq!(places.real.borrow().len(), MAX_REMEMBERED);
+    }
+
+    #[test]
+    fn folders_of_the_search_path_are_held_to_the_limit_and_searched_beyond_it() {
+        let space = tempfile::tempdir().unwrap();
+        let at = |number: usize| space.path().canonicalize().unwrap().join(number.to_string());
+        program(&at(MAX_HELD).join("last"));
+        program(&at(MAX_HELD - 1).join("first"));
+        let (root, places) = (Root::system(), Places::new((0..=MAX_HELD).map(at)));
+        for (name, number) in [("first", MAX_HELD - 1), ("last", MAX_HELD)] {
+            let found = places.search(&root, name).and_then(|found| found.resolved);
+            assert_eq!(found, Some(at(number).join(name)));
+        }
+        let held = places.search.iter().filter(|searched| searched.held.get().is_some()).count();
+        assert_eq!(held, MAX_HELD);
+    }
+}

@@ -91,3 +91,24 @@ fn look(root: &Root, folder: &Path) -> Option<Beside> {
 pub(crate) fn is_shared(folder: &Path) -> bool {
     SHARED.iter().any(|shared| folder.as_os_str() == *shared)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_remembered_to_the_limit_and_looked_through_beyond_it() {
+        let space = tempfile::tempdir().unwrap();
+        let (root, folders) = (Root::system(), Folders::default());
+        for number in 0..MAX_REMEMBERED {
+            assert!(folders.look(&root, &space.path().join(format!("{number}/program"))).is_none());
+        }
+        std::fs::create_dir_all(space.path().join("last/resources")).unwrap();
+        std::fs::write(space.path().join("last/resources/app.asar"), "").unwrap();
+        for _ in 0..2 {
+            let found = folders.look(&root, &space.path().join("last/program"));
+            assert!(matches!(found, Some(Beside::Engine(Toolkit::Electron, _))));
+        }
+        assert_eq!(folders.seen.borrow().len(), MAX_REMEMBERED);
+    }
+}

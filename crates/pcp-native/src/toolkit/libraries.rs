@@ -247,3 +247,45 @@ fn triplet(elf: &Elf) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elf::Endian;
+
+    fn program() -> Elf {
+        Elf {
+            bits: 64,
+            endian: Endian::Little,
+            machine: "x86_64".into(),
+            dynamic: true,
+            needed: Vec::new(),
+            runpath: Vec::new(),
+            loader: None,
+            skipped: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn libraries_are_remembered_to_the_limits_and_looked_up_beyond_them() {
+        let (root, head, libraries) = (Root::system(), RefCell::default(), Libraries::default());
+        let absent = |number: usize| PathBuf::from(format!("/proc/absent/lib{number}.so"));
+        for number in 0..=MAX_REMEMBERED {
+            assert!(libraries.read(&root, &head, absent(number)).is_none());
+        }
+        assert_eq!(libraries.files.borrow().len(), MAX_REMEMBERED);
+
+        let shelf = Shelf { folders: Vec::new(), seen: RefCell::default() };
+        for number in 0..=MAX_REMEMBERED_OF_SHELF {
+            assert!(libraries.find(&root, &head, &shelf, &format!("lib{number}.so")).is_none());
+        }
+        assert_eq!(shelf.seen.borrow().len(), MAX_REMEMBERED_OF_SHELF);
+
+        let elf = program();
+        for number in 0..=MAX_SHELVES {
+            let shelf = libraries.shelf(&elf, Path::new(&format!("/opt/{number}/program")));
+            assert_eq!(shelf.folders[0], Path::new(&format!("/opt/{number}")));
+        }
+        assert_eq!(libraries.shelves.borrow().len(), MAX_SHELVES);
+    }
+}
