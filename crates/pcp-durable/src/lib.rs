@@ -5,6 +5,7 @@
 //! Start with [`AuditLog`]; below it, [`Writer`] takes records from any thread and says when they are durable.
 
 mod archive;
+pub mod cache;
 pub mod disk;
 mod error;
 mod export;
