@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use pcp_core::v2::Wire as _;
 use pcp_core::v2::{
     AckState, ActionAck, ActionRequest, ContextPreservation, DeliveryRoute, Effect, Evidence, ExecuteReport,
     FailureCode, Fault, InteractionMode, InvalidRequest, MAX_ACK_BYTES, MAX_REQUEST_BYTES, ReadError,
@@ -77,7 +78,7 @@ fn a_text_with_two_meanings_or_a_member_too_many_is_refused() {
         (r#""kind":"invoke""#, r#""kind":"invoke","zzz":1"#, Fault::UnknownKey),
         (r#""kind":"invoke""#, r#""kind":"invoke","zzz":null"#, Fault::UnknownKey),
         (r#"{"kind":"invoke"}"#, r#"["invoke"]"#, Fault::Spelling),
-        (r#"{"kind":"invoke"}"#, r#"["invoke",{}]"#, Fault::Type),
+        (r#"{"kind":"invoke"}"#, r#"["invoke",{}]"#, Fault::Spelling),
         (r#"{"kind":"invoke"}"#, r#""invoke""#, Fault::Type),
         (r#"{"kind":"invoke"}"#, "{}", Fault::MissingKey("kind".into())),
         (r#"{"kind":"invoke"}"#, r#"{"kind":"explode"}"#, Fault::UnknownKind),
@@ -105,7 +106,7 @@ fn a_text_with_two_meanings_or_a_member_too_many_is_refused() {
         (format!("{text} {{"), Fault::Syntax),
         (text[..text.len() - 1].to_owned(), Fault::Ends),
         (String::new(), Fault::Ends),
-        (format!("[{text}]"), Fault::Type),
+        (format!("[{text}]"), Fault::Spelling),
     ] {
         let error = judge(&bad).unwrap_err();
         assert_eq!(error, InvalidRequest::Unreadable(ReadError::Malformed(fault)), "{bad}");
@@ -275,12 +276,14 @@ fn an_acknowledgement_is_these_bytes() {
         let report = ExecuteReport { acknowledgements: vec![ack] };
         assert_eq!(report.terminal().is_some(), sequence == 2);
         let text = serde_json::to_vec(&report).unwrap();
+        assert_eq!(report.to_value(), serde_json::to_value(&report).unwrap(), "both writers agree");
         assert_eq!(read::<ExecuteReport>(&text, MAX_ACK_BYTES), Ok(report));
     }
     let expected = format!(
         r#"{{"protocol_version":2,"action_name":"invoke","action_hash":"{zeros}","started_at_ms":1,"finished_at_ms":2,"backend":"b","fallback_chain":[],"delivery_route":"target_addressed","session_isolation":"shared_desktop","interaction_mode":"background_only","context_preservation":"unchanged_at_boundaries","effect":"verified","before":{{"observation_hash":"{zeros}","target_fingerprint_hash":null,"display_geometry_hash":"{zeros}","observed_at_ms":1}},"after":null,"warnings":["w"]}}"#
     );
     assert_eq!(serde_json::to_string(&receipt()).unwrap(), expected);
+    assert_eq!(receipt().to_value().to_string().len(), expected.len(), "the same members, in another order");
 }
 
 fn json_value() -> impl Strategy<Value = Value> {

@@ -1,6 +1,7 @@
 //! Observations of protocol v2: bounds, targets by tag, what an element admits.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+use pcp_core::v2::Wire as _;
 use pcp_core::v2::{
     ActionName, Actionability, Bounds, InvalidObservation, MAX_ELEMENTS, MAX_OBSERVATION_BYTES,
     MAX_OBSERVATION_MS, NotActionable, ObservationBackend, SemanticElement, SemanticObservation,
@@ -146,6 +147,7 @@ fn an_observation_keeps_its_bounds() {
         if expected.is_ok() {
             let text = serde_json::to_vec(&observation).unwrap();
             assert_eq!(read::<SemanticObservation>(&text, MAX_OBSERVATION_BYTES).as_ref(), Ok(&observation));
+            assert_eq!(observation.to_value(), serde_json::to_value(&observation).unwrap());
         }
     }
     let mut large = observation();

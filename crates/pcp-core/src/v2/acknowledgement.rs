@@ -159,7 +159,7 @@ impl Terminal {
 /// A terminal as it stands in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum Written {
+pub(super) enum Written {
     Succeeded { receipt: Receipt, retry_safe: Option<bool> },
     Rejected { code: FailureCode, message: String, retry_safe: Option<bool> },
     Failed { code: FailureCode, message: String, retry_safe: Option<bool> },
@@ -184,22 +184,29 @@ impl From<Terminal> for Written {
     }
 }
 
-impl<'de> Deserialize<'de> for Terminal {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (terminal, said) = match Written::deserialize(deserializer)? {
-            Written::Succeeded { receipt, retry_safe } => (Self::Succeeded { receipt }, retry_safe),
-            Written::Rejected { code, message, retry_safe } => (Self::Rejected { code, message }, retry_safe),
-            Written::Failed { code, message, retry_safe } => (Self::Failed { code, message }, retry_safe),
-            Written::CancelledBeforeEffect { retry_safe } => (Self::CancelledBeforeEffect, retry_safe),
-            Written::ExpiredBeforeEffect { retry_safe } => (Self::ExpiredBeforeEffect, retry_safe),
-            Written::OutcomeUnknown { receipt, message, retry_safe } => {
-                (Self::OutcomeUnknown { receipt, message }, retry_safe)
+impl Written {
+    /// The terminal, unless what it says of a retry is not what it means.
+    pub(super) fn meant(self) -> Option<Terminal> {
+        let (terminal, said) = match self {
+            Self::Succeeded { receipt, retry_safe } => (Terminal::Succeeded { receipt }, retry_safe),
+            Self::Rejected { code, message, retry_safe } => {
+                (Terminal::Rejected { code, message }, retry_safe)
+            }
+            Self::Failed { code, message, retry_safe } => (Terminal::Failed { code, message }, retry_safe),
+            Self::CancelledBeforeEffect { retry_safe } => (Terminal::CancelledBeforeEffect, retry_safe),
+            Self::ExpiredBeforeEffect { retry_safe } => (Terminal::ExpiredBeforeEffect, retry_safe),
+            Self::OutcomeUnknown { receipt, message, retry_safe } => {
+                (Terminal::OutcomeUnknown { receipt, message }, retry_safe)
             }
         };
-        if said.is_some_and(|said| said != terminal.retry_safe()) {
-            return Err(de::Error::custom("retry_safe is not what the terminal means"));
-        }
-        Ok(terminal)
+        said.is_none_or(|said| said == terminal.retry_safe()).then_some(terminal)
+    }
+}
+
+impl<'de> Deserialize<'de> for Terminal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let terminal = Written::deserialize(deserializer)?.meant();
+        terminal.ok_or_else(|| de::Error::custom("retry_safe is not what the terminal means"))
     }
 }
 

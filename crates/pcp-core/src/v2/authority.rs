@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::action::REDACTED;
-use super::canonical::{canonical_bytes, to_json};
+use super::canonical::canonical_bytes;
 use super::request::ValidRequest;
+use super::wire::Wire as _;
 use super::{PROTOCOL_VERSION, identifier};
 use crate::action::SafetyClass;
 
@@ -77,7 +78,7 @@ impl AuthorityGrant {
     /// The bytes that are signed: the canonical form of its ten members, nothing before it.
     #[must_use]
     pub fn signed_bytes(&self) -> std::vec::Vec<u8> {
-        canonical_bytes(&to_json(self))
+        canonical_bytes(&self.to_value())
     }
 
     /// Whether the grant is about this request and well formed; everything but the key and the signature.

@@ -26,12 +26,6 @@ pub fn canonical_hash(value: &Value) -> Sha256Hash {
     Sha256Hash::of(&canonical_bytes(value))
 }
 
-/// A type of the protocol as JSON.
-#[expect(clippy::expect_used, reason = "strings, integers, finite numbers and string keys are always JSON")]
-pub(super) fn to_json<T: Serialize>(value: &T) -> Value {
-    serde_json::to_value(value).expect("a protocol type is JSON")
-}
-
 /// Sorted here and not left to the map, whose order another crate's feature could change.
 fn write_value(value: &Value, out: &mut Vec<u8>) {
     match value {

@@ -12,7 +12,9 @@ use super::action::ActionName;
 use super::identifier::Sha256Hash;
 use super::read::{ReadError, read};
 use super::receipt::{ContextPreservation, DeliveryRoute, InteractionMode, Receipt, SessionIsolation};
+use super::wire::Wire as _;
 use crate::outcome::Effect;
+use crate::words::words;
 
 /// What a receipt says of the backend of an operation whose end was lost.
 const UNKNOWN_BACKEND: &str = "unknown";
@@ -79,19 +81,19 @@ impl ClaimRecord {
     }
 }
 
-/// Which door the operation came through, for whoever reads records of both (C46).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Door {
-    /// That of protocol v2.
-    Action,
+words! {
+    /// Which door the operation came through, for whoever reads records of both (C46).
+    Door: "door" {
+        /// That of protocol v2.
+        Action = "action",
+    }
 }
 
 /// The `params` of an operation's records: `{"kind":"action","claim":{…},"ack":…}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptOperation {
-    kind: Door,
+    pub(super) kind: Door,
     /// The claim.
     pub claim: ClaimRecord,
     /// The end, in the record that stores one.
@@ -114,11 +116,9 @@ impl KeptOperation {
     }
 
     /// As JSON.
-    ///
-    /// # Errors
-    /// None in practice: it consists of words, numbers and strings.
-    pub fn write(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
+    #[must_use]
+    pub fn write(&self) -> String {
+        std::string::ToString::to_string(&self.to_value())
     }
 
     /// How the operation ended; without a stored end it was found out at `time_ms` that nobody knows.

@@ -22,6 +22,7 @@ mod target;
 mod time;
 mod validate;
 mod verification;
+mod wire;
 
 pub use acknowledgement::{
     AckState, ActionAck, ExecuteReport, FailureCode, MAX_ACK_BYTES, SEQUENCE_ACCEPTED, SEQUENCE_EXECUTING,
@@ -37,7 +38,7 @@ pub use authority::{
 };
 pub use canonical::{canonical_bytes, canonical_hash};
 pub use capabilities::{ActionCapability, Capabilities, CapabilitiesFault};
-pub use claim::{ClaimRecord, KeptOperation};
+pub use claim::{ClaimRecord, Door, KeptOperation};
 pub use identifier::{MAX_IDENTIFIER_BYTES, Sha256Hash, is_identifier};
 pub use invalid::InvalidRequest;
 pub use observation::{
@@ -54,6 +55,7 @@ pub use request::{ActionRequest, MAX_REQUEST_BYTES, ValidRequest};
 pub use target::{SemanticTargetRef, TargetRef};
 pub use time::{Deadline, SteadyTime};
 pub use verification::{MAX_EXPECTED_BYTES, MAX_EXPECTED_DEPTH, MAX_EXPECTED_NODES, VerificationPolicy};
+pub use wire::Wire;
 
 pub use crate::action::SafetyClass;
 pub use crate::outcome::Effect;

@@ -12,9 +12,10 @@ use thiserror::Error;
 
 use super::PROTOCOL_VERSION;
 use super::action::{ActionName, REDACTED};
-use super::canonical::{canonical_hash, to_json};
+use super::canonical::canonical_hash;
 use super::identifier::Sha256Hash;
 use super::target::SemanticTargetRef;
+use super::wire::Wire as _;
 use crate::words::words;
 
 /// Most elements of one observation.
@@ -253,9 +254,9 @@ impl SemanticObservation {
     pub fn provenance_hash(&self) -> Sha256Hash {
         canonical_hash(&Value::Array(std::vec![
             self.protocol_version.into(),
-            to_json(&self.observation_id),
+            self.observation_id.to_value(),
             self.generation.into(),
-            to_json(&self.provenance),
+            self.provenance.to_value(),
             self.observed_at_ms.into(),
             self.expires_at_ms.into(),
         ]))

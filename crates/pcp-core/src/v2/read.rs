@@ -1,21 +1,21 @@
 //! Reading strictly: one text has one meaning, and every byte of it counts.
 //!
 //! Serde alone takes an array for a struct, and where it buffers it takes names that come twice. So the text is read as
-//! JSON first, each name once; the typed value is made of that; and it is written back and compared, so that nothing the
-//! sender wrote is left out of what is hashed.
+//! JSON first, each name once, and the typed value is made of that by [`Wire`], so that nothing the sender wrote is left
+//! out of what is hashed.
 
 use core::fmt;
 use std::borrow::ToOwned as _;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use serde::de::{self, DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde::{Deserializer, Serialize};
+use serde::Deserializer;
+use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
-use super::canonical::to_json;
+use super::wire::Wire;
 
 /// Names that serde_json itself gives a meaning to: a value under one of them could be read a second time.
 const RESERVED_PREFIX: &str = "$serde_json::private::";
@@ -82,15 +82,14 @@ impl From<Fault> for ReadError {
 ///
 /// # Errors
 /// [`ReadError`].
-pub fn read<T: DeserializeOwned + Serialize>(bytes: &[u8], limit: usize) -> Result<T, ReadError> {
+pub fn read<T: Wire>(bytes: &[u8], limit: usize) -> Result<T, ReadError> {
     if bytes.len() > limit {
         return Err(ReadError::TooLarge { bytes: bytes.len(), limit });
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let text = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     let text = text.map_err(|error| fault_of_text(&error))?;
-    let typed = T::deserialize(&text).map_err(|error| fault_of_type(&error.to_string()))?;
-    if says_all(&text, &to_json(&typed)) { Ok(typed) } else { Err(Fault::Spelling.into()) }
+    Ok(T::of_value(&text)?)
 }
 
 /// Reads a JSON value of somebody else inside a typed one, each name once.
@@ -105,33 +104,6 @@ fn fault_of_text(error: &serde_json::Error) -> Fault {
         _ if text.starts_with(RESERVED) => Fault::ReservedKey,
         Category::Eof => Fault::Ends,
         Category::Syntax | Category::Data | Category::Io => Fault::Syntax,
-    }
-}
-
-/// Serde says what is wrong in words alone. The names in "missing" and "duplicate" are the protocol's own.
-fn fault_of_type(text: &str) -> Fault {
-    if text.starts_with("unknown field") {
-        Fault::UnknownKey
-    } else if let Some(name) = text.strip_prefix("missing field `") {
-        Fault::MissingKey(name.split('`').next().unwrap_or_default().to_owned())
-    } else if text.starts_with("unknown variant") || text.contains(" is no ") {
-        Fault::UnknownKind
-    } else {
-        Fault::Type
-    }
-}
-
-/// Whether `written` says all that `text` says; a member that only `written` has is an option left out.
-fn says_all(text: &Value, written: &Value) -> bool {
-    match (text, written) {
-        (Value::Object(text), Value::Object(written)) => {
-            text.iter().all(|(name, value)| written.get(name).is_some_and(|other| says_all(value, other)))
-        }
-        (Value::Array(text), Value::Array(written)) => {
-            text.len() == written.len()
-                && text.iter().zip(written).all(|(value, other)| says_all(value, other))
-        }
-        _ => text == written,
     }
 }
 

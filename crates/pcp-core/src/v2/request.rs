@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use super::action::{Action, REDACTED};
 use super::authority::SignedAuthority;
-use super::canonical::{canonical_hash, to_json};
+use super::canonical::canonical_hash;
 use super::identifier::Sha256Hash;
 use super::invalid::InvalidRequest;
 use super::read::read;
 use super::receipt::InteractionMode;
 use super::target::{SemanticTargetRef, TargetRef};
 use super::verification::VerificationPolicy;
+use super::wire::Wire as _;
 use crate::action::SafetyClass;
 use crate::intent::MAX_PARAMETERS_BYTES;
 
@@ -77,12 +78,12 @@ impl ActionRequest {
             self.verification_version.into(),
             self.subject.as_str().into(),
             self.session_id.as_str().into(),
-            to_json(&self.action),
-            to_json(&self.target),
-            to_json(&self.interaction_mode),
+            self.action.to_value(),
+            self.target.to_value(),
+            self.interaction_mode.to_value(),
             self.deadline_at_ms.into(),
-            to_json(&self.verification),
-            to_json(&self.safety),
+            self.verification.to_value(),
+            self.safety.to_value(),
         ]))
     }
 }

@@ -4,11 +4,14 @@
 //! answers. An application with more elements than itself is the accessibility tier's.
 
 use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use pcp_core::v2::{
     Action, ActionCapability, ActionName, Actionability, BackgroundSupport, Capabilities, DeliveryRoute,
-    FailureCode, SemanticTargetRef, SessionIsolation, Sha256Hash, VerificationPolicy, canonical_hash,
+    FailureCode, SemanticTargetRef, SessionIsolation, Sha256Hash, VerificationPolicy, Wire as _,
+    canonical_hash,
 };
 use pcp_core::{
     AppId, AuthPrincipal, CapabilityDescriptor, CapabilityId, DispatchFailure, Dispatcher, Domain, Gate,
@@ -130,7 +133,7 @@ impl<D: Dispatcher> ExecutionPipeline<D> {
         operation: OperationId,
         actionability: Actionability,
     ) -> Result<Value, ExecutorError> {
-        let mut state = json!({ "actionability": actionability });
+        let mut state = json!({ "actionability": actionability.to_value() });
         let Some(capability) = self.offered(app, "get_value").filter(|get| get.changes_nothing()) else {
             return Ok(state);
         };
@@ -214,6 +217,30 @@ impl<'p, D: Dispatcher, P: Processes> TierOne<'p, D, P> {
         }
     }
 
+    async fn look(&self, target: &SemanticTargetRef) -> Result<TargetObservation, ExecutorError> {
+        let seen = self.seen()?;
+        self.same_process(&seen).await?;
+        if seen.element(target).is_none() {
+            return Err(fault(ExecutorFault::NotFound, STALE));
+        }
+        let element = self.pipeline.element(&seen.backend);
+        let asked = &self.asked;
+        let state =
+            self.pipeline.state(&seen.backend, asked.caller, asked.operation, element.actionability).await?;
+        let provenance = seen.observation.provenance_hash();
+        Ok(TargetObservation {
+            observation_hash: canonical_hash(&Value::Array(vec![
+                provenance.to_value(),
+                element.fingerprint.to_value(),
+                state.clone(),
+            ])),
+            fingerprint_hash: element.fingerprint,
+            display_geometry_hash: Sha256Hash::ZERO,
+            state,
+            observed_at_ms: self.door.now_ms(&*self.pipeline.ports.clock),
+        })
+    }
+
     async fn same_process(&self, seen: &Seen<AppId>) -> Result<(), ExecutorError> {
         let now = self.door.processes.process(&seen.backend).await;
         let now = now.ok_or_else(|| fault(ExecutorFault::Stale, NOT_RUNNING))?;
@@ -245,23 +272,9 @@ impl<'p, D: Dispatcher, P: Processes> Executor for TierOne<'p, D, P> {
         target: &SemanticTargetRef,
         _boundary: &Boundary,
     ) -> Result<TargetObservation, ExecutorError> {
-        let seen = self.seen()?;
-        self.same_process(&seen).await?;
-        if seen.element(target).is_none() {
-            return Err(fault(ExecutorFault::NotFound, STALE));
-        }
-        let element = self.pipeline.element(&seen.backend);
-        let asked = &self.asked;
-        let state =
-            self.pipeline.state(&seen.backend, asked.caller, asked.operation, element.actionability).await?;
-        let provenance = seen.observation.provenance_hash();
-        Ok(TargetObservation {
-            observation_hash: canonical_hash(&json!([provenance, element.fingerprint, state])),
-            fingerprint_hash: element.fingerprint,
-            display_geometry_hash: Sha256Hash::ZERO,
-            state,
-            observed_at_ms: self.door.now_ms(&*self.pipeline.ports.clock),
-        })
+        // Boxed: it is waited for before and after the effect, and would be compiled into both places.
+        let look: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(self.look(target));
+        look.await
     }
 
     async fn resolve(

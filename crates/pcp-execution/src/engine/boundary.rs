@@ -1,6 +1,7 @@
 //! The two ends that an operation may not outlive: its cancellation and its deadline.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -125,6 +126,12 @@ impl Boundary {
     /// # Errors
     /// Why not, also when the step was done too late.
     pub async fn run<T>(&self, step: impl Future<Output = T>) -> Result<T, Over> {
+        let step = std::pin::pin!(step);
+        self.race(step).await
+    }
+
+    /// One copy of this for all steps with the same result, and not one for each of them.
+    async fn race<T>(&self, step: Pin<&mut dyn Future<Output = T>>) -> Result<T, Over> {
         self.check()?;
         tokio::select! {
             biased;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pcp_core::v2::{ActionAck, ClaimRecord, KeptOperation, Sha256Hash};
+use pcp_core::v2::{ActionAck, ClaimRecord, KeptOperation, Sha256Hash, Wire as _};
 use pcp_core::{
     ActionHash, AuditEnd, AuditEntry, Clock, ErrorCode, PermissionRecord, RecordKind, Stage, Trail,
 };
@@ -182,7 +182,7 @@ impl OperationStore for DurableStore {
 
     async fn claim(&self, claim: &ClaimRecord) -> Result<Known, StoreError> {
         let key = OperationKey::of(&claim.operation_id);
-        let params = KeptOperation::new(claim.clone(), None).write().map_err(unwritten)?;
+        let params = KeptOperation::new(claim.clone(), None).write();
         let claimed = {
             let facts = ActionFacts { action: Some(claim.action_name), ..self.facts().clone() };
             let of = Recorded {
@@ -212,7 +212,7 @@ impl OperationStore for DurableStore {
         let open = open.ok_or_else(|| StoreError("the operation is not under way".to_owned()))?;
         let claim = kept(&end.operation_id, &open)?.claim;
         let facts = ActionFacts { action: Some(claim.action_name), ..self.facts().clone() };
-        let params = KeptOperation::new(claim, Some(end.clone())).write().map_err(unwritten)?;
+        let params = KeptOperation::new(claim, Some(end.clone())).write();
         let of = Recorded {
             key,
             binding: operation_binding(facts.caller.uid, &end.operation_id, end.action_hash),
@@ -227,8 +227,7 @@ impl OperationStore for DurableStore {
     }
 
     async fn refused(&self, end: &ActionAck) {
-        let Ok(ack) = serde_json::to_string(end) else { return };
-        let params = format!("{{\"kind\":\"action\",\"ack\":{ack}}}");
+        let params = serde_json::json!({ "kind": "action", "ack": end.to_value() }).to_string();
         let ended = audit_end(end, Stage::ResolveTarget);
         self.record_refusal(&end.operation_id, end.action_hash, &params, ended).await;
     }
@@ -290,8 +289,4 @@ fn ended(operation_id: &str, record: LastRecord) -> Result<(ClaimRecord, Known),
 
 fn said(error: impl std::fmt::Display) -> StoreError {
     StoreError(error.to_string())
-}
-
-fn unwritten(error: serde_json::Error) -> StoreError {
-    StoreError(format!("the operation cannot be written as JSON: {error}"))
 }

@@ -371,7 +371,7 @@ impl Device {
     }
 }
 
-fn signer() -> Signer {
+pub(crate) fn signer() -> Signer {
     Signer::from_secret_bytes(&[0x2a; 32])
 }
 

@@ -4,6 +4,8 @@
 #![allow(clippy::wildcard_imports, reason = "the nouns of the protocol")]
 
 mod device;
+mod durable;
+mod observations;
 mod order;
 mod outcomes;
 mod proofs;
