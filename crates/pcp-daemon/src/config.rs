@@ -31,6 +31,8 @@ pub struct Config {
     pub pipeline: Pipeline,
     /// What becomes of records.
     pub audit: Audit,
+    /// Whose signed actions count.
+    pub actions: Actions,
     /// Where applications are looked for.
     pub detection: Detection,
     /// What is logged.
@@ -180,6 +182,20 @@ impl Audit {
     }
 }
 
+/// Whose signed actions count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Actions {
+    /// The folder of the hosts' keys. Without a file in it no signed action is taken.
+    pub authorities: PathBuf,
+}
+
+impl Default for Actions {
+    fn default() -> Self {
+        Self { authorities: "/etc/portal/pcp/authorities.d".into() }
+    }
+}
+
 /// Where applications are looked for, and how changes are noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -313,6 +329,7 @@ impl Config {
             ("paths.principals", &self.paths.principals),
             ("paths.apps", &self.paths.apps),
             ("paths.trusted_keys", &self.paths.trusted_keys),
+            ("actions.authorities", &self.actions.authorities),
         ];
         for (key, path) in paths {
             if !path.is_absolute() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::Group;
-use pcp_core::{AppId, Clock, PermissionEngine, PermissionStore};
+use pcp_core::{AppId, Clock, PcpError, PermissionEngine, PermissionStore};
 use pcp_durable::{AuditLog, Limits};
 use pcp_execution::{ExecutionPipeline, Ports};
 use pcp_ipc::EventTexts;
@@ -24,6 +24,7 @@ use crate::adapters::{self, Adapters};
 use crate::config::Config;
 use crate::detection::{self, Detection, LastReport, Passed};
 use crate::dispatch::SocketDispatcher;
+use crate::engine::{self, Door};
 use crate::error::Error;
 use crate::ipc::{Admission, serve};
 
@@ -58,6 +59,8 @@ pub struct Core {
     pub permissions: Arc<PermissionEngine>,
     /// The one way to an effect.
     pub pipeline: ExecutionPipeline<SocketDispatcher>,
+    /// The door of signed actions, or why there is none.
+    pub(crate) actions: Result<Door, PcpError>,
     /// Who is connected how often.
     pub admission: RefCell<Admission>,
     /// What time it is.
@@ -138,6 +141,7 @@ impl Daemon {
             clock: clock.clone(),
         };
         let pipeline = ExecutionPipeline::new(ports, dispatcher, (&config.pipeline).into());
+        let actions = engine::open(&config, &table, &audit, &*clock);
         let admission = RefCell::new(Admission::of_this_process(config.limits.clone()));
         let access = socket_access(&config)?;
         let server = StreamServer::bind(&config.paths.socket(), access)?;
@@ -157,6 +161,7 @@ impl Daemon {
             audit,
             permissions,
             pipeline,
+            actions,
             admission,
             clock,
             peers_are_pinned,

@@ -1,5 +1,6 @@
 //! The daemon's side of a connection: who it is, how much it may ask, and what answers it.
 
+mod actions;
 mod detect;
 mod events;
 pub mod handlers;

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod detection;
 pub mod dispatch;
 mod doctor;
+mod engine;
 pub mod error;
 mod explain;
 pub mod ipc;

@@ -13,9 +13,9 @@ use crate::embedded::Json;
 use crate::error::Error;
 use crate::payload::{Payload, Tag, read_empty, read_payload, write_nothing};
 use crate::payloads::{
-    AckState, CancelRequest, DetectRequest, DetectResponse, ErrorResponse, ExecuteRequest, ExecuteResponse,
-    GetManifest, ManifestResponse, OperationResult, QueryState, RegistryQuery, RegistryResponse,
-    StateResponse,
+    AckState, ActionReport, CancelAction, CancelRequest, DetectRequest, DetectResponse, ErrorResponse,
+    ExecuteAction, ExecuteRequest, ExecuteResponse, GetManifest, ManifestResponse, OperationResult,
+    QueryState, RegistryQuery, RegistryResponse, StateResponse,
 };
 
 mod events;
@@ -113,6 +113,22 @@ impl Client {
                 return read_payload(frame.payload);
             }
         }
+    }
+
+    /// Executes a signed request of protocol v2, `action` being its JSON.
+    ///
+    /// # Errors
+    /// As [`Self::execute`].
+    pub fn execute_action(&mut self, action: Json<'_>) -> Result<ActionReport<'_>, Error> {
+        self.ask(&ExecuteAction::new(action))
+    }
+
+    /// Asks to stop an operation of protocol v2, from another connection than the one that waits for it.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]; `not_found` when it is not under way.
+    pub fn cancel_action(&mut self, operation_id: &str) -> Result<StateResponse<'_>, Error> {
+        self.ask(&CancelAction::new(operation_id))
     }
 
     /// Hands the rows of every page to `on_rows`: each time an array.

@@ -4,9 +4,11 @@ use pcp_stream::{Frame, Role, StreamMessageType};
 
 use crate::error::Error;
 use crate::payload::{read_empty, read_payload};
+use crate::payloads::signed;
 use crate::payloads::{
-    AppShutdown, CancelRequest, ConfirmationResponse, DetectRequest, EventAck, ExecuteRequest, GetManifest,
-    InvokeCapability, QueryState, RegistryQuery, SubscribeEvents, UnsubscribeEvents, ValidateParams,
+    AppShutdown, CancelAction, CancelRequest, ConfirmationResponse, DetectRequest, EventAck, ExecuteAction,
+    ExecuteRequest, GetManifest, InvokeCapability, QueryState, RegistryQuery, SubscribeEvents,
+    UnsubscribeEvents, ValidateParams,
 };
 
 /// What a client asks of the daemon.
@@ -16,6 +18,8 @@ pub enum Request<'a> {
     Ping,
     /// Execute an intent.
     Execute(ExecuteRequest<'a>),
+    /// Execute a signed action.
+    Action(ExecuteAction<'a>),
     /// Rows of the registry.
     Registry(RegistryQuery<'a>),
     /// A manifest.
@@ -24,6 +28,8 @@ pub enum Request<'a> {
     QueryState(QueryState<'a>),
     /// Stop an operation.
     Cancel(CancelRequest),
+    /// Stop a signed action.
+    CancelAction(CancelAction<'a>),
     /// Look at an application again.
     Detect(DetectRequest<'a>),
     /// Deliver events.
@@ -52,11 +58,11 @@ impl<'a> Request<'a> {
                 read_empty(frame)?;
                 Self::Ping
             }
-            StreamMessageType::ExecuteRequest => Self::Execute(ExecuteRequest::read(frame.payload)?),
+            StreamMessageType::ExecuteRequest => execute(frame.payload)?,
             StreamMessageType::RegistryQuery => Self::Registry(read_payload(frame.payload)?),
             StreamMessageType::GetManifest => Self::Manifest(read_payload(frame.payload)?),
             StreamMessageType::QueryState => Self::QueryState(read_payload(frame.payload)?),
-            StreamMessageType::CancelRequest => Self::Cancel(read_payload(frame.payload)?),
+            StreamMessageType::CancelRequest => cancel(frame.payload)?,
             StreamMessageType::DetectRequest => Self::Detect(read_payload(frame.payload)?),
             StreamMessageType::SubscribeEvents => Self::Subscribe(read_payload(frame.payload)?),
             StreamMessageType::UnsubscribeEvents => Self::Unsubscribe(read_payload(frame.payload)?),
@@ -65,6 +71,15 @@ impl<'a> Request<'a> {
             _ => return Err(unsupported),
         })
     }
+}
+
+/// An intent, and only what is none is looked at again: the steady path reads once.
+fn execute(payload: &[u8]) -> Result<Request<'_>, Error> {
+    ExecuteRequest::read(payload).map(Request::Execute).or_else(|error| signed(payload, error))
+}
+
+fn cancel(payload: &[u8]) -> Result<Request<'_>, Error> {
+    read_payload(payload).map(Request::Cancel).or_else(|error| signed(payload, error))
 }
 
 /// What the daemon asks of an application.

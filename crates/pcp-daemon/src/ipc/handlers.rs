@@ -20,6 +20,7 @@ use pcp_stream::StreamMessageType;
 use pcp_trust::root_file::{FileRule, read_once};
 use serde_json::Value;
 
+use super::actions;
 use super::detect::detect;
 use super::outlet::Outlet;
 use super::plan::plan_json;
@@ -118,6 +119,7 @@ pub(super) async fn answer(
             let message = format!("operation {} is not under way on this connection", asked.operation_id);
             outlet.refuse(&PcpError::new(ErrorCode::NotFound, message)).await
         }
+        Request::CancelAction(asked) => actions::cancel(core, caller, asked, outlet).await,
         Request::Detect(asked) => detect(core, caller, asked, outlet).await,
         // Only a confirmer's connection sends it, and there is none yet.
         Request::Decide(_) => {
@@ -128,7 +130,7 @@ pub(super) async fn answer(
             let message = "this request is answered elsewhere";
             outlet.refuse(&PcpError::new(ErrorCode::Internal, message)).await
         }
-        Request::Ping | Request::Execute(_) => {
+        Request::Ping | Request::Execute(_) | Request::Action(_) => {
             let message = "this request is answered elsewhere";
             outlet.refuse(&PcpError::new(ErrorCode::Internal, message)).await
         }
@@ -295,7 +297,11 @@ async fn state(
     asked: &QueryState<'_>,
     outlet: &Outlet,
 ) -> Result<(), IpcError> {
-    let data = match state_of(core, caller, asked) {
+    let data = match actions::TOPICS.contains(&&*asked.topic) {
+        true => Box::pin(actions::state(core, caller, asked)).await,
+        false => state_of(core, caller, asked),
+    };
+    let data = match data {
         Ok(data) => data,
         Err(error) => return outlet.refuse(&error).await,
     };
@@ -323,7 +329,9 @@ fn state_of(core: &Core, caller: &AuthPrincipal, asked: &QueryState<'_>) -> Resu
         "explain" => explain::answer(core, caller, asked.arguments().as_str()),
         "policy" => policy::answer(core, caller, asked.arguments().as_str()),
         topic => {
-            let message = format!("no state topic {topic:?} (one of adapters, doctor, explain, policy)");
+            let message = format!(
+                "no state topic {topic:?} (one of actions, adapters, doctor, explain, observation, operation, policy)"
+            );
             Err(PcpError::new(ErrorCode::NotFound, message))
         }
     }

@@ -10,9 +10,9 @@ use pcp_stream::{Connection, FrameReadHalf, PeerIdentity, Role, StreamMessageTyp
 use tracing::debug;
 
 use super::events::Subscriptions;
-use super::handlers;
 use super::limits::{TokenBucket, Turnstile};
 use super::outlet::Outlet;
+use super::{actions, handlers};
 use crate::daemon::Core;
 
 /// Counts a connection out however its session ends.
@@ -113,6 +113,13 @@ impl Session<'_> {
                 }
                 Ok(Request::Execute(request)) => {
                     handlers::execute(self.core, &self.caller, &request, &mut self.scratch, outlet).await?;
+                }
+                Ok(Request::Action(_)) if !self.peer.is_alive() => {
+                    return outlet.refuse(&peer_is_gone(&self.peer)).await;
+                }
+                Ok(Request::Action(request)) => {
+                    // Boxed: what an action needs shall not make every connection larger.
+                    Box::pin(actions::execute(self.core, &self.caller, &request, outlet)).await?;
                 }
                 Ok(Request::Subscribe(asked)) => self.subscriptions.subscribe(&self.caller, &asked).await?,
                 Ok(Request::Unsubscribe(asked)) => self.subscriptions.unsubscribe(&asked).await?,

@@ -6,6 +6,7 @@ mod capability_result;
 mod confirmation;
 mod detect;
 mod error_response;
+mod execute_action;
 mod execute_request;
 mod execute_response;
 mod get_manifest;
@@ -29,6 +30,8 @@ pub use confirmation::{
 };
 pub use detect::{DetectRequest, DetectResponse};
 pub use error_response::ErrorResponse;
+pub(crate) use execute_action::signed;
+pub use execute_action::{ActionKind, ActionReport, CancelAction, ExecuteAction};
 pub use execute_request::{Element, ExecuteRequest, Find, RequestKind, WireIntent};
 pub use execute_response::{AckState, Awaiting, ExecuteResponse};
 pub use get_manifest::GetManifest;
