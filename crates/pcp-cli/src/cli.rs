@@ -166,6 +166,10 @@ verbs! {
     Exec = "exec", verbs::exec::Exec;
     Explain = "explain", verbs::explain::Explain;
     Status = "status", verbs::status::Status;
+    Capabilities = "capabilities", verbs::backend::Capabilities;
+    Surfaces = "surfaces", verbs::backend::Surfaces;
+    Observe = "observe", verbs::backend::Observe;
+    ObserveSurface = "observe-surface", verbs::backend::ObserveSurface;
     Audit = "audit", verbs::audit::Audit;
     Policy = "policy", verbs::policy::Policy;
     Classify = "classify", verbs::classify::Classify;
@@ -181,13 +185,17 @@ verbs! {
 }
 
 /// The verbs of S3, which always print its envelope.
-pub(crate) const S3_VERBS: [&str; 1] = ["status"];
+pub(crate) const S3_VERBS: [&str; 5] = ["status", "capabilities", "surfaces", "observe", "observe-surface"];
 
 impl Verb {
     /// How the verb's answer is printed.
     pub(crate) fn contract(&self) -> Contract {
         match self {
-            Self::Status(_) => Contract::S3,
+            Self::Status(_)
+            | Self::Capabilities(_)
+            | Self::Surfaces(_)
+            | Self::Observe(_)
+            | Self::ObserveSurface(_) => Contract::S3,
             _ => Contract::Ordinary,
         }
     }
@@ -265,6 +273,8 @@ mod tests {
             "app list --toolkit gtk4",
             "__complete -- show --socket /x app.",
             "status --ledger l 0191e7a0-0000-7000-8000-000000000001",
+            "observe-surface 00",
+            "capabilities --json",
         ] {
             let args: Vec<OsString> =
                 ["pcp-cli"].into_iter().chain(line.split(' ')).map(OsString::from).collect();

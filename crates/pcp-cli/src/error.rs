@@ -102,6 +102,9 @@ pub enum Error {
     /// What `status` of S3 says of every failure of its ledger.
     #[error("{0}")]
     Ledger(String),
+    /// Nothing can be observed.
+    #[error("{0}")]
+    Observation(&'static str),
     /// The answer is no JSON.
     #[error("the answer cannot be written as JSON: {0}")]
     Serialization(#[from] serde_json::Error),
@@ -126,6 +129,7 @@ impl Error {
             Self::Daemon(error) => error.code(),
             Self::Lost { .. } => ErrorCode::OutcomeUnknown,
             Self::Reply { .. } | Self::TooLarge { .. } | Self::Ledger(_) => ErrorCode::ProtocolError,
+            Self::Observation(_) => ErrorCode::ObservationError,
             Self::NotFound { .. } => ErrorCode::NotFound,
             Self::TooFew { .. } => ErrorCode::Timeout,
             Self::File { source, .. } => file_code(source),

@@ -4,6 +4,7 @@ pub(crate) mod adapters;
 pub(crate) mod app;
 pub(crate) mod apps;
 pub(crate) mod audit;
+pub(crate) mod backend;
 pub(crate) mod capability;
 pub(crate) mod classify;
 pub(crate) mod completion;
