@@ -57,6 +57,7 @@ fn every_verb(device: &Device) -> Vec<(Vec<String>, Prints)> {
         line(&["audit", "setup-keys", "--dir", &sealed, "--replace", "a story"], Both),
         line(&["audit", "show", "--file", &file, "--last", "1"], Both),
         line(&["explain", CREATE], Both),
+        line(&["capabilities"], Envelope),
         line(&["policy", "list"], Both),
         line(&["policy", "matrix"], Both),
         line(&["policy", "test", "me", CREATE], Both),
@@ -116,6 +117,8 @@ fn every_verb_is_in(table: &[(Vec<String>, Prints)], device: &Device) {
     let mut told: BTreeSet<String> = table.iter().map(|(words, _)| words[0].clone()).collect();
     // A follower prints no envelope; the stories of its own tell what it prints.
     told.insert("events".to_owned());
+    // Nothing can be observed yet, and that is what these say; their transcript has every word of it.
+    told.extend(["surfaces", "observe", "observe-surface"].map(str::to_owned));
     let named = |tree: &Value| -> Vec<String> {
         tree["verbs"]
             .as_array()

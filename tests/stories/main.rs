@@ -23,6 +23,7 @@ mod notes;
 mod outcomes;
 mod policy;
 mod promises;
+mod protocol;
 mod races;
 mod snapshot;
 mod support;
