@@ -164,13 +164,15 @@ impl From<&Pipeline> for PipelineConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Audit {
-    /// How many hours old an operation id may be when it is first seen. Records are kept beyond that.
+    /// How many hours old an operation id may be when it is first seen. No record is deleted before.
     pub retention_hours: u64,
+    /// Segments of 8 MiB that are kept of each trail, whatever their age; 0: all.
+    pub kept_segments: u32,
 }
 
 impl Default for Audit {
     fn default() -> Self {
-        Self { retention_hours: pcp_durable::RETENTION.as_secs() / 3_600 }
+        Self { retention_hours: pcp_durable::RETENTION.as_secs() / 3_600, kept_segments: 0 }
     }
 }
 
@@ -265,7 +267,7 @@ pub enum Level {
 }
 
 /// The widest range of a limit or time; what is outside is a typing error.
-const RANGES: [(&str, u64, u64); 12] = [
+const RANGES: [(&str, u64, u64); 13] = [
     ("limits.requests_per_second", 1, 1_000_000),
     ("limits.uid_requests_per_second", 1, 10_000_000),
     ("limits.connections_per_uid", 1, 65_536),
@@ -278,6 +280,7 @@ const RANGES: [(&str, u64, u64); 12] = [
     ("pipeline.validate_ms", 1, 60_000),
     ("detection.scan_interval_ms", 1_000, 86_400_000),
     ("audit.retention_hours", 1, 8_784),
+    ("audit.kept_segments", 0, 100_000),
 ];
 
 impl Config {
@@ -365,6 +368,7 @@ impl Config {
             pipeline.validate_ms,
             self.detection.scan_interval_ms,
             self.audit.retention_hours,
+            self.audit.kept_segments.into(),
         ];
         for ((key, least, most), value) in RANGES.into_iter().zip(values) {
             if !(least..=most).contains(&value) {

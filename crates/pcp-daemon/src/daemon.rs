@@ -30,6 +30,8 @@ use crate::ipc::{Admission, serve};
 
 /// What open connections get to finish what they began, once the daemon is told to end.
 const GRACE: Duration = Duration::from_millis(1_500);
+/// Between two looks whether old segments of the trails may go: filling one takes longer.
+const RETAIN_INTERVAL: Duration = Duration::from_mins(10);
 /// Pause after a failed accept: out of file descriptors is no reason to spin (T-12).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -184,6 +186,7 @@ impl Daemon {
         let interval = Duration::from_millis(core.config.detection.scan_interval_ms);
         sessions.spawn_local(detection::keep_up(detection, first, core.detected.clone(), requests, interval));
         sessions.spawn_local(adapters::keep_watch(core.clone()));
+        sessions.spawn_local(retain(core.clone()));
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
         crate::memory::give_back();
         info!("11 serving");
@@ -225,6 +228,21 @@ async fn accept(core: &Rc<Core>, accepted: Result<Connection, pcp_stream::Protoc
     }
 }
 
+/// Lets old segments of the trails go, if the configuration says how many are kept.
+async fn retain(core: Rc<Core>) {
+    if core.config.audit.kept_segments == 0 {
+        return;
+    }
+    loop {
+        match core.audit.retain(core.clock.wall_ms()) {
+            Ok(0) => {}
+            Ok(count) => info!(count, "old segments of the trails were deleted"),
+            Err(error) => warn!(%error, "old segments of the trails are kept"),
+        }
+        tokio::time::sleep(RETAIN_INTERVAL).await;
+    }
+}
+
 /// Waits until no operation is under way; connections that only wait for requests hold nothing up.
 async fn idle(sessions: &LocalSet, core: &Rc<Core>) {
     let pause = Duration::from_millis(10);
@@ -240,7 +258,8 @@ async fn idle(sessions: &LocalSet, core: &Rc<Core>) {
 fn open_audit(config: &Config, clock: &dyn Clock) -> Result<Arc<AuditLog>, Error> {
     let path = config.paths.audit();
     let fault = |why: String| Error::Audit { path: path.clone(), why };
-    let limits = Limits { retention: config.audit.retention(), ..Limits::default() };
+    let kept_segments = config.audit.kept_segments;
+    let limits = Limits { retention: config.audit.retention(), kept_segments, ..Limits::default() };
     let opened = AuditLog::open_sealed(&path, &config.paths.seal(), limits, clock.wall_ms());
     let (log, recovery) = opened.map_err(|error| fault(error.to_string()))?;
     for cut in &recovery.cuts {

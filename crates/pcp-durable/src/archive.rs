@@ -72,6 +72,31 @@ impl Archive {
         })
     }
 
+    /// The oldest closed segments of a trail, up to the first that is wanted or without which there would be fewer than
+    /// `kept`, the open one included.
+    pub(crate) fn oldest(
+        &self,
+        trail: usize,
+        kept: usize,
+        is_past: impl Fn(&Summary) -> bool,
+    ) -> Vec<(u32, Summary)> {
+        let closed = self.shelves[trail].lock();
+        let spare = (closed.len() + 1).saturating_sub(kept);
+        let oldest = closed.iter().take(spare).take_while(|closed| is_past(&closed.summary));
+        oldest.map(|closed| (closed.number, closed.summary)).collect()
+    }
+
+    /// Forgets a closed segment and removes its files.
+    pub(crate) fn delete(&self, trail: usize, number: u32) -> Result<(), Error> {
+        let shelf = &self.shelves[trail];
+        shelf.lock().retain(|closed| closed.number != number);
+        let segment = Segment::new(&shelf.trail, number);
+        // An index that stays behind belongs to no segment and is never looked at.
+        drop(self.disk.remove(&segment.index_name()));
+        let removed = self.disk.remove(&segment.name).and_then(|()| self.disk.sync_dir());
+        removed.map_err(|source| Error::file("delete", &segment.name, source))
+    }
+
     /// The highest operation id in any closed segment.
     pub(crate) fn highest(&self) -> Option<Id> {
         let highest = |shelf: &Shelf| shelf.lock().iter().map(|closed| closed.summary.ids.1).max();

@@ -68,6 +68,8 @@ pub(crate) struct Journal {
     /// End of the space reserved in the current file.
     reserved: u64,
     segment_bytes: u64,
+    /// Number of the record that names the beginning of a trail whose oldest segments are deleted; 0: none are.
+    begins_by: u64,
     /// A segment was closed since somebody asked.
     rotated: bool,
     /// Where closed segments go, if anybody looks for operations in them.
@@ -124,6 +126,11 @@ impl Journal {
             }
             Err(_) => false,
         }
+    }
+
+    /// Number of the record by which the trail begins later than with its first one; 0 if it does not.
+    pub(crate) fn begins_by(&self) -> u64 {
+        self.begins_by
     }
 
     /// Whether a segment was closed since the last time this was asked.

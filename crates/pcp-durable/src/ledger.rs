@@ -137,6 +137,22 @@ impl OperationLedger {
         ids.for_each(|id| rows.settle(&id));
     }
 
+    /// The closed segments.
+    pub(crate) fn archive(&self) -> Option<&Archive> {
+        self.archive.as_ref()
+    }
+
+    /// Records up to this operation are deleted: none that is not found may run from now on, whatever the clock says.
+    /// Gives the highest one that was ever forgotten.
+    pub(crate) fn forget_to(&self, id: Id) -> Id {
+        self.lock().forget_to(id)
+    }
+
+    /// Whether records of operations as old as this one were deleted.
+    pub(crate) fn has_forgotten(&self, id: OperationId) -> bool {
+        self.lock().has_forgotten(id)
+    }
+
     /// Everything in the closed segments is old from now on: memory knows all that is newer.
     pub(crate) fn begin_behind_archive(&self) {
         let highest = self.archive.as_ref().and_then(Archive::highest);
@@ -275,7 +291,7 @@ impl OperationClaims for OperationLedger {
         if ahead_ms > limit_ms {
             return ClaimState::Skewed { ahead_ms, limit_ms };
         }
-        if id.unix_ms().saturating_add(self.retention_ms) < wall_ms {
+        if id.unix_ms().saturating_add(self.retention_ms) < wall_ms || rows.has_forgotten(id) {
             return ClaimState::Ended(Terminal::ExpiredBeforeEffect);
         }
         if rows.running() >= MAX_RUNNING {

@@ -5,6 +5,7 @@
 //! Start with [`AuditLog`]; below it, [`Writer`] takes records from any thread and says when they are durable.
 
 mod archive;
+mod begin;
 pub mod cache;
 pub mod disk;
 mod error;
@@ -17,6 +18,7 @@ mod line;
 mod offline;
 mod operations;
 mod record;
+mod retain;
 mod scan;
 mod seal;
 mod segment;

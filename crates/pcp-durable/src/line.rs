@@ -171,6 +171,18 @@ fn number(text: &[u8]) -> Result<(u64, &[u8]), LineFault> {
     value.map(|value| (value, rest)).ok_or(LineFault::Shape)
 }
 
+/// What follows `seq`, `prev` and `synced` in a line, its comma included; nothing is checked.
+pub(crate) fn members(line: &[u8]) -> Option<&[u8]> {
+    const PREV_BYTES: usize = ",\"prev\":\"".len() + 64;
+    let (_, rest) = after_number(line.strip_prefix(b"{\"seq\":")?)?;
+    Some(after_number(rest.get(PREV_BYTES..)?.strip_prefix(b"\",\"synced\":")?)?.1)
+}
+
+/// As [`number`], for what was checked before.
+pub(crate) fn after_number(text: &[u8]) -> Option<(u64, &[u8])> {
+    number(text).ok()
+}
+
 /// Lower-case hexadecimal digits of exactly N bytes.
 pub(crate) fn unhex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     if text.len() != 2 * N {

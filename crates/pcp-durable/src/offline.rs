@@ -11,7 +11,7 @@ use crate::archive::find_by_index;
 use crate::disk::{Disk, RealDisk};
 use crate::index;
 use crate::ledger::{OperationLedger, OperationStatus};
-use crate::line::{Chain, Hash};
+use crate::line::Hash;
 use crate::record::Record;
 use crate::scan::Scanner;
 use crate::segment;
@@ -180,7 +180,7 @@ fn replay_trail(
     ledger: &OperationLedger,
 ) -> Result<(), Error> {
     let segments = segment::list(disk, trail)?;
-    let mut chain = Chain::default();
+    let mut chain = segment::start(disk, &segments)?;
     for (at, segment) in segments.iter().enumerate() {
         let closed = at + 1 < segments.len();
         if closed

@@ -175,7 +175,7 @@ impl Operations {
             if u128::from(ahead_ms) > MAX_AHEAD.as_millis() {
                 return Ok(Standing::Ahead { ahead_ms });
             }
-            if id_ms.saturating_add(self.retention_ms) < wall_ms {
+            if id_ms.saturating_add(self.retention_ms) < wall_ms || self.log.ledger().has_forgotten(key.id) {
                 return Ok(Standing::Expired);
             }
         }

@@ -77,7 +77,9 @@ pub(crate) struct Scanner<'d> {
 impl<'d> Scanner<'d> {
     /// Reads a whole trail.
     pub(crate) fn over(disk: &'d dyn Disk, segments: Vec<Segment>) -> Self {
-        Self::behind(disk, segments, Chain::default())
+        // What cannot be read now is named when it is read.
+        let start = crate::segment::start(disk, &segments).unwrap_or_default();
+        Self::behind(disk, segments, start)
     }
 
     /// Reads segments of a trail that follow what stands before them.

@@ -1,7 +1,9 @@
-//! A trail's files: `{trail}.{number}.jsonl`, numbered without a gap from 1.
+//! A trail's files: `{trail}.{number}.jsonl`, numbered without a gap, from 1 unless the oldest were deleted.
 
 use crate::Error;
 use crate::disk::Disk;
+use crate::line::{Chain, Link, MAX_LINE_BYTES};
+use crate::tail::Pieces;
 
 /// One file of a trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +35,28 @@ pub(crate) fn list(disk: &dyn Disk, trail: &str) -> Result<Vec<Segment>, Error> 
     let names = disk.list().map_err(|source| Error::file("list the directory of", trail, source))?;
     let mut segments: Vec<Segment> = names.iter().filter_map(|name| Segment::parse(trail, name)).collect();
     segments.sort_by_key(|segment| segment.number);
-    for (segment, number) in segments.iter().zip(1..) {
+    let first = segments.first().map_or(1, |segment| segment.number);
+    for (segment, number) in segments.iter().zip(first..) {
         if segment.number != number {
             return Err(Error::SegmentMissing { file: Segment::new(trail, number).name });
         }
     }
     Ok(segments)
+}
+
+/// Where the chain stood before the first of these segments: what its first line says. Whether that is so, a record of
+/// the trail must say.
+pub(crate) fn start(disk: &dyn Disk, segments: &[Segment]) -> Result<Chain, Error> {
+    let Some(first) = segments.first().filter(|segment| segment.number > 1) else {
+        return Ok(Chain::default());
+    };
+    let failed = |source| Error::file("read", &first.name, source);
+    let file = disk.open(&first.name).map_err(failed)?;
+    let mut pieces = Pieces { file: &*file, at: 0, piece: Vec::with_capacity(MAX_LINE_BYTES) };
+    pieces.next().map_err(failed)?;
+    // A line that cannot be read is named by whoever reads on from the beginning.
+    let link = Link::read(&pieces.piece).ok();
+    Ok(link.map_or(Chain::default(), |link| Chain { seq: link.seq - 1, hash: link.prev }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::disk::Disk;
-use crate::index::{self, Notes, Row};
+use crate::index::{self, Id, Notes, Row};
 use crate::ledger::OperationLedger;
 use crate::line::Chain;
 use crate::segment::Segment;
@@ -20,6 +20,11 @@ pub(crate) struct Shelf {
 impl Shelf {
     pub(crate) fn new(ledger: Arc<OperationLedger>, trail: usize) -> Self {
         Self { ledger, trail, notes: Notes::new() }
+    }
+
+    /// Nothing up to this operation is known any more unless it is found.
+    pub(crate) fn forget_to(&self, id: Id) {
+        self.ledger.forget_to(id);
     }
 
     /// Takes whole lines that now stand at the end of the segment.

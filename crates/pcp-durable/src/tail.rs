@@ -29,21 +29,22 @@ pub(crate) fn is_torn(file: &dyn DiskFile, offset: u64, seq: u64) -> io::Result<
     }
 }
 
-struct Piece {
+pub(crate) struct Piece {
     zeros: bool,
     too_long: bool,
     finished: bool,
 }
 
 /// What stands between line ends, read in bounded memory.
-struct Pieces<'a> {
-    file: &'a dyn DiskFile,
-    at: u64,
-    piece: Vec<u8>,
+pub(crate) struct Pieces<'a> {
+    pub(crate) file: &'a dyn DiskFile,
+    pub(crate) at: u64,
+    pub(crate) piece: Vec<u8>,
 }
 
 impl Pieces<'_> {
-    fn next(&mut self) -> io::Result<Option<Piece>> {
+    /// Goes on to the next one, which then is `piece`.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Piece>> {
         self.piece.clear();
         let mut found = Piece { zeros: false, too_long: false, finished: false };
         let mut chunk = [0; 4096];

@@ -151,6 +151,10 @@ impl AuditLog {
         &self.ledger
     }
 
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
     /// How a trail is doing.
     #[must_use]
     pub fn status(&self, trail: Trail) -> TrailStatus {

@@ -5,6 +5,7 @@ use std::path::Path;
 use pcp_core::Trail;
 
 use crate::Error;
+use crate::begin::{self, Begin};
 use crate::disk::{Disk, RealDisk};
 use crate::line::{Chain, Hash};
 use crate::scan::Scanner;
@@ -76,7 +77,10 @@ pub fn verify_trail(disk: &dyn Disk, trail: &str) -> TrailReport {
             let file = segment::Segment::new(trail, 1).name;
             TrailReport::without_lines(trail, Error::SegmentMissing { file })
         }
-        Ok(segments) => TrailReport::of(trail, Scanner::over(disk, segments)),
+        Ok(segments) => match begin::check(disk, trail, &segments) {
+            Ok(_) => TrailReport::of(trail, Scanner::over(disk, segments)),
+            Err(error) => TrailReport::without_lines(trail, error),
+        },
         Err(error) => TrailReport::without_lines(trail, error),
     }
 }
@@ -107,7 +111,8 @@ pub fn verify_sealed_file(path: &Path, trail: Trail, keys: &[VerificationKey]) -
     (0..names.len()).filter(|other| *other != at).for_each(|other| checker.give_up(other));
     checker.is_part(at);
     let scanner = Some(Scanner::lone(name.clone(), file));
-    let mut walk = Walk { name, scanner, lines: 0, number: 0, verdict: None };
+    let mut walk =
+        Walk { name, scanner, lines: 0, number: 0, unsaid: None, is_said: false, first: 1, verdict: None };
     while walk.verdict.is_none() {
         walk.go(at, &mut checker);
     }
@@ -175,7 +180,8 @@ pub fn verify_log(disk: &dyn Disk, proofs: &Proofs<'_>) -> LogReport {
         let trail = Trail::ALL.iter().position(|trail| *trail == pin.trail).unwrap_or(0);
         checker.expect(trail, Chain { seq: pin.seq, hash: pin.hash }, "the pinned head");
     }
-    let mut walks: Vec<Walk<'_>> = names.iter().map(|name| Walk::begin(disk, name)).collect();
+    let walk = |(at, name): (usize, &&'static str)| Walk::begin(disk, name, at, &mut checker);
+    let mut walks: Vec<Walk<'_>> = names.iter().enumerate().map(walk).collect();
     loop {
         let open = walks.iter().enumerate().filter(|(_, walk)| walk.verdict.is_none());
         let Some((at, walk)) = open.min_by_key(|(at, _)| checker.epoch(*at)) else { break };
@@ -209,20 +215,44 @@ struct Walk<'d> {
     lines: u64,
     /// The last good line in its file.
     number: u64,
+    /// Where the trail begins that has lost segments, until a record of it was found that says so.
+    unsaid: Option<(u32, Chain)>,
+    /// Such a record was found, and no seal behind it yet.
+    is_said: bool,
+    first: u64,
     verdict: Option<Verdict>,
 }
 
 impl<'d> Walk<'d> {
-    fn begin(disk: &'d dyn Disk, name: &str) -> Self {
+    fn begin(disk: &'d dyn Disk, name: &str, at: usize, checker: &mut Checker<'_>) -> Self {
         let segments = segment::list(disk, name).and_then(|segments| match segments.is_empty() {
             true => Err(Error::SegmentMissing { file: segment::Segment::new(name, 1).name }),
-            false => Ok(segments),
+            false => segment::start(disk, &segments).map(|start| (segments, start)),
         });
-        let (scanner, verdict) = match segments {
-            Ok(segments) => (Some(Scanner::over(disk, segments)), None),
-            Err(error) => (None, Some(Verdict::from(error))),
+        let mut walk = Self {
+            name: name.to_owned(),
+            scanner: None,
+            lines: 0,
+            number: 0,
+            unsaid: None,
+            is_said: false,
+            first: 1,
+            verdict: None,
         };
-        Self { name: name.to_owned(), scanner, lines: 0, number: 0, verdict }
+        match segments {
+            Ok((segments, start)) => {
+                if let Some(first) = segments.first().filter(|segment| segment.number > 1) {
+                    checker.begins_behind(at, start);
+                    (walk.unsaid, walk.first) = (Some((first.number, start)), start.seq + 1);
+                }
+                walk.scanner = Some(Scanner::behind(disk, segments, start));
+            }
+            Err(error) => {
+                checker.give_up(at);
+                walk.verdict = Some(Verdict::from(error));
+            }
+        }
+        walk
     }
 
     /// Reads on to the next seal, the end or the first bad line.
@@ -234,6 +264,7 @@ impl<'d> Walk<'d> {
                     Ok(is_seal) => {
                         self.lines += 1;
                         self.number = line.number;
+                        hear(&mut self.unsaid, &mut self.is_said, line.bytes, is_seal);
                         if is_seal {
                             return;
                         }
@@ -256,7 +287,17 @@ impl<'d> Walk<'d> {
             return;
         }
         let last = self.scanner.as_ref().map_or(0, |scanner| scanner.chain().seq);
-        let error = if let Some((named, witness)) = checker.missing(at) {
+        let is_sealed = present.is_some() || checker.epoch(at) > 0;
+        let unsaid = self.unsaid.filter(|_| is_sealed || !self.is_said);
+        let error = if let Some((number, start)) = unsaid {
+            let file = segment::Segment::new(&self.name, number).name;
+            let (line, offset, seq) = (1, 0, start.seq + 1);
+            Some(Ok(Error::Seal { file, line, offset, seq, fault: SealFault::Begin }))
+        } else if let Some((named, witness)) = checker.missing(at).filter(|(named, _)| *named < self.first) {
+            let what = format!("record {named} of trail {}, which {witness} names", self.name);
+            let why = format!("records before {} were deleted when they were too old", self.first);
+            Some(Ok(Error::NotChecked { what, why }))
+        } else if let Some((named, witness)) = checker.missing(at) {
             Some(cut_short(disk, &self.name, last, named, witness))
         } else {
             checker.end(at, present).map(|fault| ends_wrongly(disk, &self.name, last, self.number, fault))
@@ -271,6 +312,15 @@ impl<'d> Walk<'d> {
         let verdict = self.verdict.unwrap_or(Verdict::Whole);
         TrailReport { name: self.name, lines: self.lines, head, sealed: Some(sealed), verdict }
     }
+}
+
+/// Listens for the record that says where the trail begins; where there are seals, one must stand behind it.
+fn hear(unsaid: &mut Option<(u32, Chain)>, is_said: &mut bool, line: &[u8], is_seal: bool) {
+    let Some((segment, start)) = *unsaid else { return };
+    if is_seal && *is_said {
+        *unsaid = None;
+    }
+    *is_said |= Begin::read(line).is_some_and(|begin| begin.allows(segment, start));
 }
 
 /// The error that a trail ends as its seals do not allow.

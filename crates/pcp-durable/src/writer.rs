@@ -66,6 +66,8 @@ pub struct Limits {
     pub lazy_delay: Duration,
     /// See [`RETENTION`]. The ledger goes by it.
     pub retention: Duration,
+    /// Segments of a trail that are kept whatever their age, the open one included; 0: all.
+    pub kept_segments: u32,
     /// See [`SEAL_RECORDS`].
     pub seal_records: u64,
     /// See [`SEAL_INTERVAL`].
@@ -84,6 +86,7 @@ impl Default for Limits {
             waiting: MAX_WAITING,
             lazy_delay: LAZY_DELAY,
             retention: RETENTION,
+            kept_segments: 0,
             seal_records: SEAL_RECORDS,
             seal_interval: SEAL_INTERVAL,
             anchor_records: ANCHOR_RECORDS,
@@ -310,6 +313,10 @@ impl Writer {
             state.trails.iter().enumerate().map(last).collect()
         };
         tickets.iter().try_for_each(|ticket| self.wait(ticket))
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.shared.limits
     }
 
     /// How a trail is doing.

@@ -34,14 +34,24 @@ class Broken(Exception):
 
 
 def segments(directory, trail):
-    """The trail's files in order; the numbers have no gap."""
+    """The trail's files in order; the numbers have no gap. They begin at 1, or later where a record says so."""
     shape = re.compile(re.escape(trail) + r"\.(\d{6,})\.jsonl\Z")
     found = {int(m[1]): name for name in os.listdir(directory) if (m := shape.match(name))}
-    for number in range(1, max([*found, 1]) + 1):
+    first = min(found, default=1)
+    if first > 1 and not any(begins(os.path.join(directory, name), first) for name in found.values()):
+        raise Broken(f"{trail}.{first - 1:06}.jsonl", 0, 0, "segment is missing")
+    for number in range(first, max([*found, 1]) + 1):
         name = f"{trail}.{number:06}.jsonl"
         if found.get(number) != name:
             raise Broken(name, 0, 0, "segment is missing")
         yield os.path.join(directory, name)
+
+
+def begins(path, first):
+    """Whether a record in a file says that its trail begins with this segment or a later one."""
+    with open(path, "rb") as file:
+        said = [re.search(rb'"kind":"begin","segment":(\d+),', line) for line in file]
+    return any(int(found[1]) >= first for found in said if found)
 
 
 def fault(line, seq, prev):
@@ -116,6 +126,8 @@ def indexes(paths):
     for path in list(paths)[:-1]:
         with open(path, "rb") as file:
             lines = file.read().split(b"\n")[:-1]
+        if seq == 0 and lines and (link := LINK.match(lines[0])):
+            seq, prev = int(link[1]) - 1, link[2].decode()
         name = path.removesuffix(".jsonl") + ".index"
         if os.path.exists(name):
             with open(name, "rb") as file:
@@ -125,7 +137,8 @@ def indexes(paths):
 
 
 def check_trail(directory, trail):
-    result = check(segments(directory, trail))
+    late = not os.path.exists(os.path.join(directory, f"{trail}.000001.jsonl"))
+    result = check(segments(directory, trail), adopt=late)
     return {**result, **indexes(segments(directory, trail))}
 
 

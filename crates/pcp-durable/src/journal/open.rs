@@ -2,6 +2,7 @@
 //! tail is cut off, and what is left is made durable.
 
 use super::*;
+use crate::begin;
 use crate::index::Row;
 use crate::tail;
 
@@ -33,7 +34,11 @@ impl Journal {
             disk.create(&first.name).map_err(|source| Error::file("create", &first.name, source))?;
             segments.push(first);
         }
-        let (mut chain, mut cut) = (Chain::default(), None);
+        let (start, begin) = begin::check(&*disk, trail, &segments)?;
+        if let (Some(shelf), Some(begin)) = (&shelf, begin) {
+            shelf.forget_to(begin.0.forgotten);
+        }
+        let (mut chain, mut cut) = (start, None);
         for (at, segment) in segments.iter().enumerate() {
             let mut closed = shelf.as_mut().filter(|_| at + 1 < segments.len());
             let recalled = closed.as_ref().and_then(|shelf| shelf.recall(&*disk, segment, chain));
@@ -67,8 +72,19 @@ impl Journal {
         disk.sync_dir().map_err(|source| Error::file("sync the directory of", trail, source))?;
         let size = file.size().map_err(|source| Error::file("measure", &segment.name, source))?;
         let trail = trail.to_owned();
-        let journal =
-            Self { disk, trail, segment, file, size, reserved: size, segment_bytes, rotated: false, shelf };
+        let begins_by = begin.map_or(0, |(_, seq)| seq);
+        let journal = Self {
+            disk,
+            trail,
+            segment,
+            file,
+            size,
+            reserved: size,
+            segment_bytes,
+            begins_by,
+            rotated: false,
+            shelf,
+        };
         Ok((journal, chain, cut))
     }
 }

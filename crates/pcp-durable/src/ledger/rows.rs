@@ -43,6 +43,8 @@ pub(super) struct Rows {
     limit: usize,
     /// The newest id that may have been let go: all operations with a newer one are here.
     floor: Option<Id>,
+    /// The highest id whose records may be deleted.
+    forgotten: Id,
 }
 
 impl Default for Rows {
@@ -53,7 +55,16 @@ impl Default for Rows {
 
 impl Rows {
     pub(super) fn with_limit(limit: usize) -> Self {
-        Self { rows: VecDeque::new(), running: 0, limit, floor: None }
+        Self { rows: VecDeque::new(), running: 0, limit, floor: None, forgotten: Id::default() }
+    }
+
+    pub(super) fn forget_to(&mut self, id: Id) -> Id {
+        self.forgotten = self.forgotten.max(id);
+        self.forgotten
+    }
+
+    pub(super) fn has_forgotten(&self, id: OperationId) -> bool {
+        *id.as_bytes() <= self.forgotten
     }
 
     pub(super) fn len(&self) -> usize {

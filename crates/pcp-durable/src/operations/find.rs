@@ -57,7 +57,7 @@ pub(super) fn in_trail(disk: &dyn Disk, trail: Trail, id: OperationId) -> Result
     let Some((open, closed)) = segments.split_last() else { return Ok(None) };
     let file = disk.open(&open.name).map_err(|source| Error::file("open", &open.name, source))?;
     let (mut found, _) = newest(Scanner::lone(open.name.clone(), file), id)?;
-    let mut chain = Chain::default();
+    let mut chain = segment::start(disk, &segments)?;
     for segment in closed {
         if found.as_ref().is_some_and(|record| record.ends) {
             break;

@@ -57,6 +57,8 @@ pub enum SealFault {
         /// The epoch.
         epoch: u64,
     },
+    /// The trail begins here, and no record of it says so.
+    Begin,
     /// The key is older than the trail: it is an older copy.
     OldKey {
         /// The epoch of the key.
@@ -77,6 +79,9 @@ impl fmt::Display for SealFault {
                 write!(out, "names a record {seq} of trail {trail} that is not the one there")
             }
             Self::Missing { epoch } => write!(out, "the trail ends without the seal of epoch {epoch}"),
+            Self::Begin => {
+                write!(out, "the trail begins here and no record of it says so: segments are missing")
+            }
             Self::OldKey { epoch } => {
                 write!(out, "sealed by a later key than the one of epoch {epoch}, which is an older copy")
             }
@@ -143,6 +148,13 @@ impl<'k> Checker<'k> {
     pub(crate) fn sealed(&self, trail: usize) -> Sealed {
         let Track { checked, unchecked, .. } = self.tracks[trail];
         Sealed { epoch: self.epoch(trail), checked, unchecked }
+    }
+
+    /// The trail begins behind records that were deleted.
+    pub(crate) fn begins_behind(&mut self, trail: usize, before: Chain) {
+        let track = &mut self.tracks[trail];
+        (track.is_part, track.seq) = (true, before.seq);
+        track.recent.push_back((before.seq, before.hash));
     }
 
     /// Only a part of the trail is there: its first seal may be of any epoch.

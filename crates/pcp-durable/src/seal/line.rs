@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::key::EpochKey;
-use crate::line::{Chain, Hash, LineWriter, TAIL_BYTES, unhex};
+use crate::line::{Chain, Hash, LineWriter, TAIL_BYTES, after_number, members, unhex};
 
 /// Bytes of `,"mac":"…"` with its 64 digits.
 const MAC_MEMBER_BYTES: usize = 9 + 64;
@@ -41,16 +41,7 @@ pub(crate) fn write(
 
 /// The epoch that a line ends; `None` for a line that is no seal.
 pub(crate) fn epoch_of(line: &[u8]) -> Option<u64> {
-    const PREV_BYTES: usize = ",\"prev\":\"".len() + 64;
-    let rest = after_number(line.strip_prefix(b"{\"seq\":")?)?;
-    let rest = after_number(rest.get(PREV_BYTES..)?.strip_prefix(b"\",\"synced\":")?)?;
-    let rest = rest.strip_prefix(BEGIN)?;
-    std::str::from_utf8(&rest[..rest.len() - after_number(rest)?.len()]).ok()?.parse().ok()
-}
-
-fn after_number(text: &[u8]) -> Option<&[u8]> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (digits > 0).then(|| &text[digits..])
+    Some(after_number(members(line)?.strip_prefix(BEGIN)?)?.0)
 }
 
 /// A seal read back.

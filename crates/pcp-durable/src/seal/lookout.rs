@@ -51,10 +51,15 @@ impl Lookout {
         mut self,
         disk: &dyn Disk,
         chains: &[Chain],
+        begins: &[u64],
         limits: Limits,
     ) -> Result<Sealer, Error> {
         for (at, chain) in chains.iter().enumerate() {
             let named = self.state.anchor.heads[at].seq;
+            if begins[at] > named {
+                // Who deleted the oldest segments anchored the record of it first.
+                return Err(self.begin_is_not_anchored(at, disk)?);
+            }
             if chain.seq < named {
                 return Err(cut_short(disk, &self.names[at], chain.seq, named, ANCHOR)?);
             }
@@ -63,6 +68,13 @@ impl Lookout {
             }
         }
         Sealer::begin(self.disk, self.state, chains, &self.sealed, limits)
+    }
+
+    fn begin_is_not_anchored(&self, trail: usize, disk: &dyn Disk) -> Result<Error, Error> {
+        let segments = segment::list(disk, &self.names[trail])?;
+        let seq = segment::start(disk, &segments)?.seq + 1;
+        let file = segments.first().map_or_else(String::new, |segment| segment.name.clone());
+        Ok(Error::Seal { file, line: 1, offset: 0, seq, fault: SealFault::Begin })
     }
 
     /// Looks for the last seal in closed segments: a crash came between the segment and its first line.

@@ -46,6 +46,7 @@ pub(crate) struct Sealer {
     /// Nothing is tried before: there was no space, or the disk of the keys failed.
     not_before: Option<Instant>,
     closing: bool,
+    asked: bool,
 }
 
 impl Sealer {
@@ -80,6 +81,7 @@ impl Sealer {
             rotated: false,
             not_before: None,
             closing: false,
+            asked: false,
         };
         if sealer.is_sealed_everywhere() {
             sealer.step().map_err(|source| Error::file("end the epoch of", "key", source))?;
@@ -106,6 +108,22 @@ impl Sealer {
     /// The seal of a trail has its place in the chain.
     pub(crate) fn sent(&mut self, trail: usize, seal: Chain) {
         self.trails[trail].under_way = Some(seal);
+    }
+
+    /// Somebody waits for the end of the epoch. False: it is put off.
+    pub(crate) fn ask(&mut self) -> bool {
+        self.asked = !self.is_put_off();
+        self.asked
+    }
+
+    pub(crate) fn is_put_off(&self) -> bool {
+        self.not_before.is_some_and(|moment| Instant::now() < moment)
+    }
+
+    /// Number of the last seal of a trail whose epoch has ended.
+    pub(crate) fn ended_by(&self, trail: usize) -> u64 {
+        let trail = &self.trails[trail];
+        if trail.epoch < self.key.epoch() { trail.sealed } else { 0 }
     }
 
     /// The writer ends: what was put off is tried once more.
@@ -168,6 +186,7 @@ impl Sealer {
         begun
             || unsealed > 0
                 && (self.closing
+                    || self.asked
                     || self.rotated
                     || unsealed >= self.limits.seal_records
                     || self.unsealed_since.is_some_and(|since| now - since >= self.limits.seal_interval))
@@ -236,6 +255,7 @@ impl Sealer {
         self.reason.clear();
         self.trails.iter_mut().for_each(|trail| trail.anchored = trail.durable.seq);
         (self.unsealed_since, self.unanchored_since, self.rotated) = (None, None, false);
+        self.asked = false;
         Ok(())
     }
 }

@@ -74,6 +74,8 @@ impl Committer {
                 break;
             }
             self.seal_up();
+            let shared = self.shared.clone();
+            self.publish_seals(&shared);
         }
     }
 
@@ -217,6 +219,7 @@ fn wait<'a>(shared: &Shared, state: MutexGuard<'a, State>, left: Duration) -> Mu
 
 fn is_urgent(state: &State, pending_bytes: usize) -> bool {
     state.probe
+        || state.seal_asked
         || state
             .trails
             .iter()

@@ -60,11 +60,12 @@ impl Writer {
             found.push(Opened { chain, cut });
         }
         let chains: Vec<Chain> = found.iter().map(|trail| trail.chain).collect();
-        let sealer = lookout.map(|lookout| lookout.begin(&*disk, &chains, limits)).transpose()?;
+        let begins: Vec<u64> = journals.iter().map(Journal::begins_by).collect();
+        let sealer = lookout.map(|lookout| lookout.begin(&*disk, &chains, &begins, limits)).transpose()?;
         let shared = Arc::new(Shared {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             limits,
-            state: Mutex::new(State::new(trails, limits.waiting)),
+            state: Mutex::new(State::new(trails, limits.waiting, sealer.is_some())),
             work: Condvar::new(),
             done: Condvar::new(),
         });

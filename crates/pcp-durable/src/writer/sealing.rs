@@ -1,17 +1,25 @@
 //! Where the writer's thread meets the seals: they begin a batch of their own, so that they cost no sync of theirs
 //! but at the end of an epoch, and no record waits for them to find room.
 
-use super::Sync;
+use std::sync::PoisonError;
+
 use super::commit::Committer;
 use super::state::State;
-use crate::MAX_LINE_BYTES;
+use super::{Shared, Sync, Ticket, Writer};
 use crate::line::Chain;
 use crate::seal;
+use crate::{Error, MAX_LINE_BYTES};
 
 impl Committer {
     /// Puts the seals that are due at the beginning of the next batch, whose buffers are still empty.
     pub(super) fn send_seals(&mut self, names: &[String], state: &mut State) {
-        let Some(sealer) = self.sealer.as_mut().filter(|sealer| sealer.seal_due()) else { return };
+        let Some(sealer) = &mut self.sealer else { return };
+        if std::mem::take(&mut state.seal_asked) {
+            state.seal_refused = !sealer.ask();
+        }
+        if !sealer.seal_due() {
+            return;
+        }
         let heads: Vec<Chain> = self.tracks.iter().map(|track| track.durable).collect();
         for (at, trail) in
             state.trails.iter_mut().enumerate().filter(|(at, _)| sealer.wants(*at)).collect::<Vec<_>>()
@@ -43,11 +51,42 @@ impl Committer {
         sealer.advance();
     }
 
+    /// After the epoch has ended: tells who waits for it. Nothing happens without keys.
+    pub(super) fn publish_seals(&self, shared: &Shared) {
+        let Some(sealer) = &self.sealer else { return };
+        let mut state = shared.lock();
+        for (at, trail) in state.trails.iter_mut().enumerate() {
+            trail.sealed = sealer.ended_by(at);
+        }
+        state.seal_refused |= sealer.is_put_off();
+        drop(state);
+        shared.done.notify_all();
+    }
+
     /// Whether there is still something to seal before the thread ends.
     pub(super) fn closes_an_epoch(&mut self) -> bool {
         self.sealer.as_mut().is_some_and(|sealer| {
             sealer.close_up();
             sealer.seal_due()
         })
+    }
+}
+
+impl Writer {
+    /// Blocks until a durable record stands in an epoch that has ended. Without keys there is nothing to wait for.
+    pub(crate) fn wait_sealed(&self, ticket: &Ticket) -> Result<(), Error> {
+        let mut state = self.shared.lock();
+        state.seal_refused = false;
+        while state.is_sealing && state.trails[ticket.trail.0].sealed < ticket.seq {
+            state.check_open()?;
+            if state.seal_refused {
+                let what = format!("record {} of trail {}", ticket.seq, self.shared.names[ticket.trail.0]);
+                return Err(Error::NotChecked { what, why: "it could not be sealed".into() });
+            }
+            state.seal_asked = true;
+            self.nudge(&mut state);
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
     }
 }

@@ -33,12 +33,18 @@ pub(super) struct State {
     pub(super) sleeping: bool,
     /// The thread has noticed unsynced records and will write them in time.
     pub(super) gathering: bool,
+    /// There are keys, so that everything is sealed in time.
+    pub(super) is_sealing: bool,
+    /// Somebody waits for the end of the epoch.
+    pub(super) seal_asked: bool,
+    /// The end of the epoch was put off.
+    pub(super) seal_refused: bool,
     /// Somebody was refused for lack of space: look whether it came back.
     pub(super) probe: bool,
 }
 
 impl State {
-    pub(super) fn new(trails: Vec<TrailState>, waiting: usize) -> Self {
+    pub(super) fn new(trails: Vec<TrailState>, waiting: usize, is_sealing: bool) -> Self {
         Self {
             trails,
             waiters: Vec::with_capacity(waiting),
@@ -48,6 +54,9 @@ impl State {
             closed: false,
             sleeping: false,
             gathering: false,
+            is_sealing,
+            seal_asked: false,
+            seal_refused: false,
             probe: false,
         }
     }
@@ -82,6 +91,8 @@ pub(super) struct TrailState {
     pub(super) chain: Chain,
     /// Number of the last record known to be durable.
     pub(super) durable: u64,
+    /// Number of the last seal; everything before it is anchored as well.
+    pub(super) sealed: u64,
     /// Everything up to this number shall become durable.
     pub(super) sync_wanted: u64,
     /// Lines that wait for the writer.
@@ -105,6 +116,7 @@ impl TrailState {
         Self {
             chain,
             durable: chain.seq,
+            sealed: 0,
             sync_wanted: chain.seq,
             pending: Vec::with_capacity(pending_bytes),
             writing: 0,
