@@ -202,7 +202,10 @@ fn what_one_process_found_another_takes_over_as_long_as_files_bear_it_out() {
     }
     assert!(system.cache.has_changes());
     system.cache.stored();
-    assert!((system.pass().examined, system.cache.has_changes()) == (1, false), "nothing to be stored is new");
+    assert!(
+        (system.pass().examined, system.cache.has_changes()) == (1, false),
+        "nothing to be stored is new"
+    );
     let folders = system.cache.folders().map(<[_]>::to_vec);
     let findings: Vec<_> = system.cache.findings().collect();
     assert_eq!(findings.len(), 2, "what is not certain is not told");

@@ -44,7 +44,12 @@ struct Block {
 pub(super) struct Table {
     actions: Vec<Action>,
     blocks: Vec<Block>,
+    /// The block in which a category stands; a test holds that it stands in one.
+    places: HashMap<&'static str, usize>,
 }
+
+/// The category that every application has.
+const ANY: &str = "*";
 
 /// The lines that say something, with their numbers.
 fn lines(text: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
@@ -82,6 +87,9 @@ impl Table {
             block.line(line, &places).map_err(|why| at(&why))?;
         }
         table.blocks.iter().try_for_each(Block::check)?;
+        for (place, block) in table.blocks.iter().enumerate() {
+            table.places.extend(block.categories.iter().map(|word| (word.text, place)));
+        }
         Ok(table)
     }
 
@@ -96,9 +104,13 @@ impl Table {
         let column = column(toolkit);
         let mut seen = vec![false; self.actions.len()];
         let mut found = Vec::new();
-        for block in self.blocks.iter().rev() {
+        let names = categories.iter().map(AsRef::as_ref).chain([ANY]);
+        let mut places: Vec<usize> = names.filter_map(|name| self.places.get(name).copied()).collect();
+        places.sort_unstable_by(|one, other| other.cmp(one));
+        places.dedup();
+        for block in places.into_iter().filter_map(|place| self.blocks.get(place)) {
             let of =
-                |word: &&Word| word.text == "*" || categories.iter().any(|name| name.as_ref() == word.text);
+                |word: &&Word| word.text == ANY || categories.iter().any(|name| name.as_ref() == word.text);
             let Some(category) = block.categories.iter().find(of) else { continue };
             for place in block.cells.get(column).and_then(Option::as_ref).into_iter().flatten() {
                 if let (Some(action), Some(seen @ false)) = (self.actions.get(*place), seen.get_mut(*place)) {
@@ -111,10 +123,7 @@ impl Table {
     }
 
     pub(super) fn knows(&self, category: &str) -> bool {
-        self.blocks
-            .iter()
-            .flat_map(|block| &block.categories)
-            .any(|word| word.text == category && category != "*")
+        category != ANY && self.places.contains_key(category)
     }
 }
 
