@@ -80,7 +80,10 @@ impl<'a> Draft<'a> {
     }
 
     fn get(&self, id: &CapabilityId) -> Option<&Arc<CapabilityDescriptor>> {
-        match self.capabilities.get(id) {
+        // A scan brings its capabilities sorted: one comparison tells that this one comes behind all of them.
+        let is_last = self.capabilities.last_key_value().is_none_or(|(last, _)| last < id);
+        let drafted = if is_last { None } else { self.capabilities.get(id) };
+        match drafted {
             Some(drafted) => drafted.as_ref(),
             None => self.base.get(id),
         }
@@ -146,11 +149,11 @@ impl<'a> Draft<'a> {
         for id in old {
             self.capabilities.insert(id, None);
         }
-        for capability in capabilities {
-            self.put(capability, interner);
-        }
         entry.id = self.shared(&entry.id);
         let id = entry.id.clone();
+        for capability in capabilities {
+            self.put(capability, &id, interner);
+        }
         *self.touch(&id) = Touched { app: Some(HeldApp { entry: Arc::new(entry), adapter_state }), count };
         Ok(())
     }
@@ -179,7 +182,8 @@ impl<'a> Draft<'a> {
         }
         self.touch(&capability.app_id).count = count;
         self.counts.0 += added;
-        self.put(capability, interner);
+        let owner = self.shared(&capability.app_id);
+        self.put(capability, &owner, interner);
         Ok(())
     }
 
@@ -197,10 +201,10 @@ impl<'a> Draft<'a> {
         self.touched.get_key_value(id).map_or(id, |(held, _)| held).clone()
     }
 
-    /// Puts a capability in; one that is as it was stays the very same, so that nobody takes it for changed.
-    fn put(&mut self, mut capability: CapabilityDescriptor, interner: &mut Interner) {
+    /// Puts a capability of `owner` in; one that is as it was stays the very same, so that nobody takes it for changed.
+    fn put(&mut self, mut capability: CapabilityDescriptor, owner: &AppId, interner: &mut Interner) {
         interner.intern(&mut capability);
-        capability.app_id = self.shared(&capability.app_id);
+        capability.app_id = owner.clone();
         match self.base.get(&capability.id) {
             Some(held) if **held == capability => {
                 self.capabilities.insert(capability.id, Some(held.clone()));

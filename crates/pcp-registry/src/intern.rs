@@ -13,25 +13,38 @@ const SWEEP_AFTER: usize = 1_024;
 /// Who holds a text that is not shared: the set, and one descriptor.
 const UNSHARED: usize = 2;
 
+/// Texts of one descriptor.
+const PLACES: usize = 6;
+
 /// The texts that descriptors share. Belongs to the writer; readers hold the texts themselves.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     texts: HashSet<Arc<str>>,
     swept: usize,
+    /// What each place of the last descriptor was: predictions share their texts before they come here.
+    last: [Option<Arc<str>>; PLACES],
 }
 
 impl Interner {
     /// Lets every text of the descriptor be the one copy.
     pub(crate) fn intern(&mut self, capability: &mut CapabilityDescriptor) {
-        for text in [
+        let texts: [_; PLACES] = [
             &mut capability.name,
             &mut capability.description,
             &mut capability.category,
             &mut capability.input_schema,
             &mut capability.output_schema,
             &mut capability.version,
-        ] {
-            self.share(text);
+        ];
+        for (text, place) in texts.into_iter().zip(0..) {
+            let is_shared =
+                |last: &Option<Arc<str>>| last.as_ref().is_some_and(|last| Arc::ptr_eq(last, text));
+            if !self.last.get(place).is_some_and(is_shared) {
+                self.share(text);
+                if let Some(last) = self.last.get_mut(place) {
+                    *last = Some(text.clone());
+                }
+            }
         }
     }
 
@@ -45,6 +58,7 @@ impl Interner {
 
     /// Lets go what is not shared, once it may be as much as what is.
     pub(crate) fn sweep(&mut self) {
+        self.last = Default::default();
         if self.texts.len() < 2 * self.swept + SWEEP_AFTER {
             return;
         }
