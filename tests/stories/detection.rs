@@ -194,3 +194,86 @@ fn a_manifest_that_changes_is_judged_again_and_one_that_breaks_is_taken_back() {
     fs::write(&fake.manifest, whole).unwrap();
     until(&before, || ids(&device));
 }
+
+/// What `doctor` says of detection.
+fn said(device: &Device) -> String {
+    let doctor = device.cli(&["doctor"]).envelope();
+    let checks = doctor["data"]["checks"].as_array().unwrap();
+    let said = checks.iter().find(|check| check["name"] == "detection").unwrap();
+    said["detail"].as_str().unwrap().to_owned()
+}
+
+fn from_cache(device: &Device) -> usize {
+    let said = said(device);
+    let number = said.split("from_cache ").nth(1).and_then(|rest| rest.split(';').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{said}"))
+}
+
+/// Starts, and waits until everything that was found is kept.
+fn start_until_kept(device: &mut Device) {
+    let cache = device.path("state/detection.cache");
+    device.start();
+    until(&true, || cache.exists());
+    device.stop();
+}
+
+#[test]
+fn a_start_takes_over_what_files_bear_out_and_sees_what_changed_meanwhile() {
+    let mut device = device();
+    for name in ["a", "b", "c", "d"] {
+        entry(&device, &format!("org.example.{name}"), "Network;Email;");
+    }
+    // Times tell a change only once the kernel's clock has ticked.
+    let written = Instant::now();
+    until(&true, || written.elapsed() > Duration::from_millis(50));
+    start_until_kept(&mut device);
+
+    entry(&device, "org.example.b", "Office;Calendar;");
+    fs::remove_file(device.path("share/applications/org.example.c.desktop")).unwrap();
+    device.start();
+
+    assert_eq!(apps(&device), ["org.example.a", "org.example.b", "org.example.d"]);
+    assert_eq!(device.cli(&["apps"]).data()[1]["declared"]["categories"], json!(["Office", "Calendar"]));
+    assert_eq!(from_cache(&device), 2, "{}", said(&device));
+    device.cli(&["show", "app.org.example.c.search"]).refused(4, "not_found");
+    device.stop();
+
+    // Every finding rests on its program: no desktop file changed, and none is taken over.
+    program(&device, "mail", "4.0");
+    device.start();
+    assert_eq!(device.cli(&["apps"]).data()[0]["declared"]["toolkit"], json!("gtk4"));
+    assert_eq!(from_cache(&device), 0);
+}
+
+#[test]
+fn a_cache_that_was_damaged_or_is_not_the_daemons_own_costs_a_scan_and_nothing_else() {
+    let mut device = device();
+    entry(&device, "org.example.mail", "Network;Email;");
+    let written = Instant::now();
+    until(&true, || written.elapsed() > Duration::from_millis(50));
+    start_until_kept(&mut device);
+    let cache = device.path("state/detection.cache");
+    let whole = fs::read(&cache).unwrap();
+    device.start();
+    let answer = device.cli(&["apps"]).data();
+    assert_eq!(from_cache(&device), 1);
+    device.stop();
+
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    let table: [(&[u8], u32, &str); 4] = [
+        (&damaged, 0o600, "checksum is wrong"),
+        (&whole[..whole.len() / 2], 0o600, "checksum is wrong"),
+        (b"something else", 0o600, "another version"),
+        (&whole, 0o644, "open to others"),
+    ];
+    for (bytes, mode, why) in table {
+        fs::write(&cache, bytes).unwrap();
+        fs::set_permissions(&cache, fs::Permissions::from_mode(mode)).unwrap();
+        device.start();
+        assert_eq!((device.cli(&["apps"]).data(), from_cache(&device)), (answer.clone(), 0), "{why}");
+        assert!(device.log().contains(why), "{why}");
+        until(&0o600, || fs::metadata(&cache).map_or(0, |facts| facts.permissions().mode() & 0o777));
+        device.stop();
+    }
+}

@@ -4,6 +4,7 @@
 //! A watcher says when a pass is due. Nothing here runs an application.
 
 pub mod detect;
+pub mod kept;
 pub mod manifests;
 pub mod register;
 pub mod watch;
@@ -25,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::config::Config;
+use kept::{Kept, SAVE_PAUSE};
 use manifests::Manifests;
 use register::{Sources, events, register};
 use watch::{Wanted, Watcher};
@@ -51,6 +53,10 @@ pub struct Report {
     pub files: usize,
     /// Of these, how many were read.
     pub examined: usize,
+    /// Of these, how many are as an earlier process found them.
+    pub from_cache: usize,
+    /// What became of the file in which findings are kept, in words.
+    pub cache: Arc<str>,
     /// Manifests that were judged.
     pub judged: usize,
     /// What was left out, and why.
@@ -86,6 +92,7 @@ pub enum Mode {
 pub struct Detection {
     native: NativeDetector,
     cache: DetectionCache,
+    kept: Kept,
     manifests: Manifests,
     table: Arc<PrincipalTable>,
     keys: PathBuf,
@@ -107,7 +114,7 @@ pub struct Passed {
 }
 
 impl Detection {
-    /// Nothing is found yet.
+    /// Nothing is found yet; what an earlier process kept waits to be borne out by its files.
     #[must_use]
     pub fn new(
         config: &Config,
@@ -116,9 +123,11 @@ impl Detection {
         bus: PushEventBus,
     ) -> Self {
         let (dirs, path) = (config.detection.data_dirs.clone(), config.detection.program_path.clone());
+        let mut kept = Kept::new(config);
         Self {
             native: NativeDetector::new(dirs, path, TreeLimits::default()),
-            cache: DetectionCache::default(),
+            cache: kept.load(),
+            kept,
             manifests: Manifests::new(&config.paths.trusted_keys, config.identity.files_owner),
             keys: config.paths.trusted_keys.clone(),
             table,
@@ -150,8 +159,11 @@ impl Detection {
             sources.found(app);
         }
         let changes = self.changes(&now);
-        let applied = register(&self.registry, changes);
-        for event in broken.into_iter().chain(applied.diffs.iter().cloned().flat_map(events)) {
+        let applied = register(&self.registry, changes, &now);
+        // The start says how many there are; a line for each of thousands would take longer than finding them.
+        let is_logged = self.passes > 0;
+        let diffs = applied.diffs.iter().cloned().flat_map(|diff| events(diff, is_logged));
+        for event in broken.into_iter().chain(diffs) {
             self.bus.publish(Arc::new(event));
         }
         self.known = now;
@@ -174,6 +186,8 @@ impl Detection {
             capabilities,
             files: found.files,
             examined: found.examined,
+            from_cache: found.from_store,
+            cache: self.kept.state(),
             judged,
             skipped: found.skipped,
             duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
@@ -237,10 +251,18 @@ pub async fn keep_up(
     let mut last = first;
     loop {
         let unseen = watch.arm(&last.wanted);
+        if detection.kept.is_due(&detection.cache) {
+            let saved = off_thread(detection, |detection| {
+                detection.kept.save(&mut detection.cache);
+                detection.kept.state()
+            });
+            let Some((whole, state)) = saved.await else { return };
+            (detection, last.report.cache) = (whole, state);
+        }
         reported.set(Report { mode: watch.mode(), ..last.report.clone() });
         let mut asked = Vec::new();
         if !unseen {
-            match watch.due(&mut requests).await {
+            match watch.due(&mut requests, detection.cache.has_changes()).await {
                 Due::Over => return,
                 Due::Requested(request) => asked.push(request),
                 Due::Changed => {
@@ -253,23 +275,28 @@ pub async fn keep_up(
         while let Ok(request) = requests.try_recv() {
             asked.push(request);
         }
-        let passed = tokio::task::spawn_blocking(move || {
-            let passed = detection.pass();
-            (detection, passed)
-        });
-        (detection, last) = match passed.await {
-            Ok(done) => done,
-            Err(error) => {
-                warn!(%error, "detection ended: applications stay as they are until the daemon is restarted");
-                return;
-            }
-        };
+        let Some(passed) = off_thread(detection, Detection::pass).await else { return };
+        (detection, last) = passed;
         for Request { app, answer } in asked {
             // Whoever asked may have gone.
             let _ = answer.send(last.diffs.iter().find(|diff| diff.app_id == app).cloned());
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Does what may block where it may; `None` when that ended detection.
+async fn off_thread<T: Send + 'static>(
+    mut detection: Detection,
+    work: impl FnOnce(&mut Detection) -> T + Send + 'static,
+) -> Option<(Detection, T)> {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work(&mut detection);
+        (detection, done)
+    });
+    let why =
+        |error| warn!(%error, "detection ended: applications stay as they are until the daemon is restarted");
+    done.await.map_err(why).ok()
 }
 
 /// The last report. Written by the task that makes the passes and read by sessions, all on one thread.
@@ -340,8 +367,13 @@ impl Watch {
         }
     }
 
-    async fn due(&mut self, requests: &mut mpsc::Receiver<Request>) -> Due {
-        let time = if self.state.is_ok() { RECHECK } else { self.interval };
+    /// Waits until a pass is due. One that finds nothing new is also when what could not be kept before is kept.
+    async fn due(&mut self, requests: &mut mpsc::Receiver<Request>, has_changes: bool) -> Due {
+        let time = match (&self.state, has_changes) {
+            (Ok(_), false) => RECHECK,
+            (Ok(_), true) => SAVE_PAUSE,
+            (Err(_), _) => self.interval,
+        };
         let seen = async {
             match &mut self.state {
                 Ok(watcher) => watcher.changed().await,
@@ -362,6 +394,7 @@ impl Watch {
 
 /// What the start of the daemon logs of its first pass.
 pub fn log_first(passed: &Passed) {
-    let Report { apps, capabilities, files, skipped, duration_us, .. } = &passed.report;
-    info!(applications = apps, capabilities, files, skipped = skipped.kept().len(), duration_us, "full scan");
+    let Report { apps, capabilities, files, skipped, from_cache, duration_us, .. } = &passed.report;
+    let skipped = skipped.kept().len();
+    info!(applications = apps, capabilities, files, from_cache, skipped, duration_us, "full scan");
 }

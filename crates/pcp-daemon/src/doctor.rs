@@ -98,8 +98,8 @@ fn applications(core: &Core) -> Vec<Value> {
 fn detection(report: &Report) -> Vec<Value> {
     const NAME: &str = "detection";
     let found = format!(
-        "{} applications, {} capabilities from {} desktop files in {} \u{b5}s",
-        report.apps, report.capabilities, report.files, report.duration_us
+        "{} applications, {} capabilities from {} desktop files in {} \u{b5}s, from_cache {}; {}",
+        report.apps, report.capabilities, report.files, report.duration_us, report.from_cache, report.cache
     );
     let mode = match &report.mode {
         Mode::Starting => check(NAME, "ok", found, None),

@@ -1,6 +1,7 @@
 //! `register_detection()`: what was found becomes one change of the registry and the events that tell of it
 //!
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,22 +98,23 @@ fn declared_of(app: &DesktopApp, file: &Arc<str>) -> DeclaredApp {
 }
 
 /// Makes the changes. One that the registry refuses leaves the bare application with its problem, so that people see
-/// it; the others are not touched by it.
-pub fn register(registry: &InMemoryRegistry, changes: Vec<Change>) -> Applied {
-    let entries: Vec<Option<AppEntry>> = changes
-        .iter()
-        .map(|change| match change {
-            Change::App { entry, .. } => Some(entry.clone()),
-            _ => None,
-        })
-        .collect();
+/// it; the others are not touched by it. `sources` are those of which the changes were made.
+pub fn register(
+    registry: &InMemoryRegistry,
+    changes: Vec<Change>,
+    sources: &BTreeMap<AppId, Sources>,
+) -> Applied {
+    let ids: Vec<Option<AppId>> = changes.iter().map(app_of).collect();
     let mut applied = registry.apply(changes);
     let mut bare = Vec::new();
     for (place, error) in &applied.refused {
-        let Some(Some(entry)) = entries.get(*place) else { continue };
+        let id = ids.get(*place).and_then(Option::as_ref);
+        let Some(Change::App { entry, .. }) = id.and_then(|id| Some(sources.get(id)?.change(id))) else {
+            continue;
+        };
         warn!(app = %entry.id, %error, "application refused by the registry");
         let problem = Some(error.to_string().into());
-        let entry = AppEntry { problem, ..entry.clone() };
+        let entry = AppEntry { problem, ..entry };
         bare.push(Change::App { entry, capabilities: Vec::new(), adapter_state: AdapterState::Ready });
     }
     if !bare.is_empty() {
@@ -123,12 +125,22 @@ pub fn register(registry: &InMemoryRegistry, changes: Vec<Change>) -> Applied {
     applied
 }
 
+fn app_of(change: &Change) -> Option<AppId> {
+    match change {
+        Change::App { entry, .. } => Some(entry.id.clone()),
+        _ => None,
+    }
+}
+
 /// What one diff has to tell, in order: that the application came, each new capability, the diff itself, that it went.
-pub fn events(diff: CapabilityDiff) -> impl Iterator<Item = Event> {
+/// `is_logged` says whether the log has a line of it too.
+pub fn events(diff: CapabilityDiff, is_logged: bool) -> impl Iterator<Item = Event> {
     let app_id = diff.app_id.clone();
     let came = diff.previous_state.is_none() && diff.new_state.is_some();
     let went = diff.previous_state.is_some() && diff.new_state.is_none();
-    info!(app = %app_id, added = diff.added.len(), removed = diff.removed.len(), changed = diff.changed.len(), "detected");
+    if is_logged {
+        info!(app = %app_id, added = diff.added.len(), removed = diff.removed.len(), changed = diff.changed.len(), "detected");
+    }
     let added = came.then(|| Event::AppAdded { app_id: app_id.clone(), method: DetectionMethod::Desktop });
     let removed = went.then(|| Event::AppRemoved { app_id: app_id.clone() });
     let new: Vec<Event> = diff
