@@ -7,7 +7,7 @@ use pcp_core::v2::*;
 use serde_json::{Value, json};
 
 use super::hosts::{Daemon, Host, Library, end};
-use super::signed::{self, now_ms, request, set_value, signed, text, with};
+use super::signed::{now_ms, request, set_value, signed, text, with};
 
 fn in_both_hosts(case: impl Fn(&mut dyn Host)) {
     case(&mut Library::new());
@@ -53,6 +53,25 @@ fn another_action_under_the_same_id_is_a_conflict_whenever_it_comes() {
             host.restart();
         }
         assert_eq!(host.all_effects(), 1);
+    });
+}
+
+#[test]
+fn what_has_ended_is_told_also_when_nothing_can_act_any_more() {
+    in_both_hosts(|host| {
+        let target = host.target();
+        let sent = text(&set_value("op-1", &target, "a"));
+        let first = host.execute(&sent).unwrap();
+        host.lose_backend();
+        let again = host.execute(&sent).unwrap();
+        assert_eq!((sequences(&again), again.terminal()), (vec![(2, true)], first.terminal()));
+        assert_eq!(end(&host.execute(&text(&set_value("op-1", &target, "b")))), "conflict");
+        let other = host.execute(&text(&set_value("op-2", &target, "b"))).unwrap();
+        assert!(
+            matches!(other.terminal(), Some(Terminal::Rejected { .. } | Terminal::Failed { .. })),
+            "{other:?}"
+        );
+        assert_eq!((host.all_effects(), host.status("op-2")), (1, None), "and costs no id");
     });
 }
 
@@ -300,5 +319,4 @@ fn a_target_that_differs_in_any_of_its_hashes_is_stale_before_the_claim() {
     }
     assert_eq!(host.seat.invocation_count(), 0, "the application is not even asked");
     assert_eq!(end(&host.execute(&text(&set_value("op-1", &target, "a")))), "succeeded", "the id is free");
-    let _ = signed::now_ms();
 }

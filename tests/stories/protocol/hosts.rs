@@ -1,6 +1,7 @@
 //! The two hosts: the daemon with a real application, and the engine in this process with an executor of its own.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ pub(super) trait Host {
     fn status(&mut self, operation_id: &str) -> Option<ActionAck>;
     /// Ends and begins again.
     fn restart(&mut self);
+    /// Takes away what acts.
+    fn lose_backend(&mut self);
     /// How often the operation had its effect, by the application's own count.
     fn effects(&self, operation_id: &str) -> usize;
     /// How often anything had an effect.
@@ -135,6 +138,10 @@ impl Host for Daemon {
         self.device.start();
     }
 
+    fn lose_backend(&mut self) {
+        self.app.take().unwrap().end_cleanly();
+    }
+
     fn effects(&self, operation_id: &str) -> usize {
         pcp_fakeapp::count(&self.seat.effects(), OperationKey::of(operation_id).id()).unwrap()
     }
@@ -172,6 +179,7 @@ pub(super) struct Desk {
     effects: EffectLog,
     value: Mutex<String>,
     operation: Mutex<String>,
+    gone: AtomicBool,
 }
 
 const FINGERPRINT: &[u8] = b"the field";
@@ -184,6 +192,9 @@ impl Executor for Desk {
     }
 
     async fn capabilities(&self, _: &Boundary) -> Result<Capabilities, ExecutorError> {
+        if self.gone.load(Ordering::Relaxed) {
+            return Err(ExecutorError { fault: ExecutorFault::Failed, message: "the desk is gone" });
+        }
         let addressed = |action| ActionCapability {
             action,
             delivery_route: DeliveryRoute::TargetAddressed,
@@ -253,7 +264,12 @@ impl Library {
     pub(super) fn new() -> Self {
         let space = tempfile::tempdir().unwrap();
         let effects = EffectLog::open(&space.path().join("effects.log")).unwrap();
-        let desk = Desk { effects, value: Mutex::default(), operation: Mutex::default() };
+        let desk = Desk {
+            effects,
+            value: Mutex::default(),
+            operation: Mutex::default(),
+            gone: AtomicBool::new(false),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut host = Self { space, engine: None, desk: Arc::new(desk), runtime };
         host.restart();
@@ -329,6 +345,10 @@ impl Host for Library {
         let verifier = Ed25519AuthorityVerifier::new([key]).unwrap();
         let time = SteadyTime::since(store.high_water_ms(), &*clock);
         self.engine = Some(Engine::new(Arc::clone(&self.desk), verifier, store, clock, time));
+    }
+
+    fn lose_backend(&mut self) {
+        self.desk.gone.store(true, Ordering::Relaxed);
     }
 
     fn effects(&self, operation_id: &str) -> usize {

@@ -110,29 +110,40 @@ fn two_processes_cannot_have_one_log() {
     assert!(error.contains("is in use by another writer"), "{error}");
 }
 
-/// Operations of history, and how much longer an operation may take behind them.
+/// Operations of history, in the quick form and in the full one (`PCP_FULL=1`).
 const HISTORY: usize = 2_000;
+const FULL_HISTORY: usize = 100_000;
+/// Longest opening, and longest answer about the oldest operation, behind any history.
+const AT_ONCE: Duration = Duration::from_secs(2);
 
 #[test]
 fn an_operation_behind_a_history_takes_as_long_as_the_first_ones() {
     let mut host = Library::new();
     let target = host.target();
-    let mut median = |from: usize| {
-        let mut took: Vec<Duration> = (from..from + 50)
-            .map(|n| {
-                let sent = text(&set_value(&format!("op-{n}"), &target, "a"));
-                let begun = Instant::now();
-                assert_eq!(end(&host.execute(&sent)), "succeeded");
-                begun.elapsed()
-            })
-            .collect();
-        took.sort();
-        took[25]
+    // The quickest of fifty: what else the machine does slows most of them down.
+    let mut quickest = |from: usize| {
+        let took = (from..from + 50).map(|n| {
+            let sent = text(&set_value(&format!("op-{n}"), &target, "a"));
+            let begun = Instant::now();
+            assert_eq!(end(&host.execute(&sent)), "succeeded");
+            begun.elapsed()
+        });
+        took.min().unwrap()
     };
-    let first = median(0);
-    for n in 1..HISTORY / 50 {
-        median(n * 50);
+    let first = quickest(0);
+    let history = if std::env::var_os("PCP_FULL").is_some() { FULL_HISTORY } else { HISTORY };
+    for n in 1..history / 50 {
+        quickest(n * 50);
     }
-    let last = median(HISTORY);
-    assert!(last < first * 3 + Duration::from_millis(2), "{first:?} at first, {last:?} behind {HISTORY}");
+    let last = quickest(history);
+    assert!(last < first * 3 + Duration::from_millis(2), "{first:?} at first, {last:?} behind {history}");
+    let begun = Instant::now();
+    host.restart();
+    let opened = begun.elapsed();
+    assert!(host.status("op-0").is_some());
+    let told = begun.elapsed() - opened;
+    println!(
+        "{first:?} at first, {last:?} behind {history}; opened in {opened:?}, the oldest told in {told:?}"
+    );
+    assert!(opened < AT_ONCE && told < AT_ONCE, "{opened:?}, {told:?}");
 }

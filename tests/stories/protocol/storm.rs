@@ -144,7 +144,11 @@ fn a_daemon_that_is_killed_while_hosts_execute_repeats_no_effect_in_any_state() 
         let before = signs(&host, aim);
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // Every other round is exact, the others come up to two milliseconds late.
-        let jitter = Duration::from_micros(if kill / AIMS.len() % 2 == 0 { 0 } else { (dice >> 33) % 2_000 });
+        let jitter = Duration::from_micros(if (kill / AIMS.len()).is_multiple_of(2) {
+            0
+        } else {
+            (dice >> 33) % 2_000
+        });
         let clients: Vec<Client> = (0..HOSTS).map(|_| host.device.client()).collect();
         let (left, unanswered): (Left, Vec<(String, String)>) = std::thread::scope(|scope| {
             let target = &target;
