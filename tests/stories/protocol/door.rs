@@ -12,7 +12,7 @@ use super::signed::{authority_file, request, set_value, signed, text};
 use crate::support::{Device, Plan, uids};
 
 /// Longest wait for something that happens at once.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
     let begun = Instant::now();

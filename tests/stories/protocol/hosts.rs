@@ -19,7 +19,7 @@ use crate::support::device::Seat;
 use crate::support::{Device, Plan, Process, uids};
 
 /// Longest wait for a lock that nobody means to have.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Whoever executes signed requests.
 pub(super) trait Host {

@@ -21,7 +21,7 @@ const SHARE: usize = 20;
 /// Hosts that execute at once.
 const HOSTS: usize = 8;
 /// Longest wait for the state that a kill is aimed at; a loaded machine is slow.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks at whether it is there.
 const LOOK: Duration = Duration::from_micros(100);
 /// How long the application takes before its effect, so that a kill meets it there.
