@@ -70,6 +70,19 @@ impl Woken {
 }
 
 #[test]
+fn what_nobody_can_hear_is_numbered_and_no_event_is_made_of_it() {
+    let bus = PushEventBus::new();
+    assert!(bus.pass_over(3));
+    let mut subscription = bus.subscribe(wanted(1, 8, OverflowStrategy::DropOldest)).unwrap();
+    assert_eq!(subscription.begins_after(), 3);
+
+    assert!(!bus.pass_over(5), "somebody would miss them");
+    bus.publish(event(1));
+
+    assert_eq!(drain(&mut subscription), [Read::Event(4)]);
+}
+
+#[test]
 fn twenty_events_to_a_slow_reader_with_a_queue_of_eight_survive_by_their_strategy() {
     let first_eight: Vec<Read> = (1..=8).map(Read::Event).chain([Read::Gap(12, 20)]).collect();
     let last_eight: Vec<Read> = [Read::Gap(12, 12)].into_iter().chain((13..=20).map(Read::Event)).collect();
