@@ -300,5 +300,13 @@ fn loader<R: ReadAt + ?Sized>(
     }
     let bytes = source.take("loader's name", interp.offset, interp.file_bytes, buffer)?;
     let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    Ok((!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned()))
+    Ok((!name.is_empty()).then(|| lossy(name)))
+}
+
+/// Bytes as a text. What is one already, as nearly everything is, is copied as a whole.
+pub(crate) fn lossy(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }

@@ -22,7 +22,7 @@ pub use basis::Basis;
 pub use report::{ProgramKind, ProgramReport};
 pub use root::{OpenError, Opened, Root};
 
-use crate::elf::Elf;
+use crate::elf::{Elf, lossy};
 use crate::script::{Language, MAX_SCRIPT_BYTES, Shebang, imports, shell};
 use crate::toolkit::beside::{Beside, Folders};
 use crate::toolkit::libraries::Libraries;
@@ -139,7 +139,7 @@ impl<'a> Programs<'a> {
 
     fn opened(&self, found: Found, language: Option<Language>, trip: &mut Trip) -> ProgramReport {
         let Found { path, opened, resolved } = found;
-        let name = path.to_string_lossy().into_owned();
+        let name = shown(&path);
         self.note(&path, &opened);
         let refused =
             |why: &dyn std::fmt::Display| ProgramReport::refused(name.clone(), ProgramKind::Error, why);
@@ -170,7 +170,7 @@ impl<'a> Programs<'a> {
         } else {
             other(name, head.bytes())
         };
-        report.resolved = resolved.map(|path| path.to_string_lossy().into_owned());
+        report.resolved = resolved.map(|path| shown(&path));
         report.stat = Some(opened.stat);
         report
     }
@@ -346,6 +346,11 @@ impl<'a> Programs<'a> {
             _ => self.command(&words, None, trip),
         }
     }
+}
+
+/// A path as people read it.
+fn shown(path: &Path) -> String {
+    lossy(path.as_os_str().as_encoded_bytes())
 }
 
 /// A file that is neither ELF nor a script.

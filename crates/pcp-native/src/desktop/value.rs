@@ -12,7 +12,7 @@ pub const MAX_LIST_ITEMS: usize = 1024;
 
 /// A text value. Borrowed where nothing has to change.
 pub(super) fn text(value: &[u8]) -> Cow<'_, str> {
-    if memchr(b'\\', value).is_none() { String::from_utf8_lossy(value) } else { unescape(value, false) }
+    if memchr(b'\\', value).is_none() { plain(value) } else { unescape(value, false) }
 }
 
 /// The elements of a list. The separator after the last one adds none.
@@ -23,6 +23,11 @@ pub(super) fn list(value: &[u8]) -> Vec<Cow<'_, str>> {
 /// Whether the value means true. `1` is what the format once had.
 pub(super) fn flag(value: &[u8]) -> bool {
     matches!(value.trim_ascii(), b"true" | b"1")
+}
+
+/// Bytes without escapes. What is a text already, as nearly every value is, is borrowed after one look.
+fn plain(value: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(value).map_or_else(|_| String::from_utf8_lossy(value), Cow::Borrowed)
 }
 
 fn unescape(value: &[u8], in_list: bool) -> Cow<'_, str> {
@@ -80,7 +85,7 @@ impl<'a> Iterator for Items<'a> {
 }
 
 fn decode(item: &[u8], escaped: bool) -> Cow<'_, str> {
-    if escaped { unescape(item, true) } else { String::from_utf8_lossy(item) }
+    if escaped { unescape(item, true) } else { plain(item) }
 }
 
 /// What is wrong with the value of a key, whoever will ask for it.

@@ -4,7 +4,7 @@
 
 use super::dynamic::Dynamic;
 use super::layout::Segment;
-use super::{Elf, ElfError, MAX_NAME_BYTES, MAX_SEARCH_PATH_BYTES, PT_LOAD, ReadAt, Source};
+use super::{Elf, ElfError, MAX_NAME_BYTES, MAX_SEARCH_PATH_BYTES, PT_LOAD, ReadAt, Source, lossy};
 
 /// Names that begin within so many bytes of each other come with one read: four pages.
 const MAX_SPAN_BYTES: u64 = 16 * 1024;
@@ -105,7 +105,7 @@ fn one(text: &[u8]) -> Result<String, &'static str> {
     let end = text.iter().position(|byte| *byte == 0);
     match end.and_then(|end| text.get(..end)) {
         Some([]) => Err("is empty"),
-        Some(name) => Ok(String::from_utf8_lossy(name).into_owned()),
+        Some(name) => Ok(lossy(name)),
         None if text.len() > MAX_NAME_BYTES => Err("is longer than 255 bytes"),
         None => Err("does not end within the string table"),
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::root::{OpenError, Opened, Root};
 use crate::desktop::StatKey;
-use crate::elf::{Elf, ElfError, HEAD_BYTES, ReadAt};
+use crate::elf::{Elf, ElfError, HEAD_BYTES, ReadAt, lossy};
 
 /// The first bytes of an opened file. The room for them, and for what is read behind them, is taken once.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Head {
     /// The first `limit_bytes` of the same file as a text, read again only where these are not all of it.
     pub(super) fn text(&self, opened: &Opened, limit_bytes: usize) -> std::io::Result<String> {
         match self.bytes.len() as u64 == opened.bytes && self.bytes.len() <= limit_bytes {
-            true => Ok(String::from_utf8_lossy(&self.bytes).into_owned()),
+            true => Ok(lossy(&self.bytes)),
             false => text(opened, limit_bytes),
         }
     }
