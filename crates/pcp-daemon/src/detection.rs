@@ -28,7 +28,7 @@ use tracing::{info, warn};
 use crate::config::Config;
 use kept::{Kept, SAVE_PAUSE};
 use manifests::Manifests;
-use register::{Sources, events, register};
+use register::{Sources, count, events, register};
 use watch::{Wanted, Watcher};
 
 /// How long after the first sign of a change a pass begins: a package manager writes many files, an editor two.
@@ -143,8 +143,7 @@ impl Detection {
         let began = Instant::now();
         let found = self.native.pass(&mut self.cache);
         let mut now: BTreeMap<AppId, Sources> = BTreeMap::new();
-        let mut judged = 0;
-        let mut broken = Vec::new();
+        let (mut judged, mut broken) = (0, Vec::new());
         for app in self.table.apps() {
             let (manifest, again) = self.manifests.of(app);
             judged += usize::from(again);
@@ -160,11 +159,12 @@ impl Detection {
         }
         let changes = self.changes(&now);
         let applied = register(&self.registry, changes, &now);
-        // The start says how many there are; a line for each of thousands would take longer than finding them.
-        let is_logged = self.passes > 0;
-        let diffs = applied.diffs.iter().cloned().flat_map(|diff| events(diff, is_logged));
-        for event in broken.into_iter().chain(diffs) {
-            self.bus.publish(Arc::new(event));
+        // Of what was there at the start nobody can hear, and the log has a line for all of it.
+        let unheard = applied.diffs.iter().map(count).sum::<u64>() + broken.len() as u64;
+        if self.passes > 0 || !self.bus.pass_over(unheard) {
+            for event in broken.into_iter().chain(applied.diffs.iter().cloned().flat_map(events)) {
+                self.bus.publish(Arc::new(event));
+            }
         }
         self.known = now;
         self.passes += 1;

@@ -80,12 +80,14 @@ impl Kept {
         cache.has_changes() && self.tried.is_none_or(|tried| tried.elapsed() >= SAVE_PAUSE)
     }
 
-    /// Writes what was found. A failure costs the next start its time, and nothing else.
+    /// Writes what was found. A failure costs the next start its time and nothing else; it is tried again when something
+    /// changes, not every half minute for as long as a disk is full.
     pub fn save(&mut self, cache: &mut DetectionCache) {
         self.tried = Some(Instant::now());
-        match cache::store(&self.directory, &bytes(self.identity, cache)) {
+        let written = cache::store(&self.directory, &bytes(self.identity, cache));
+        cache.stored();
+        match written {
             Ok(()) => {
-                cache.stored();
                 self.state = format!("what was found is kept in {}", cache::CACHE_FILE).into();
             }
             Err(error) => {

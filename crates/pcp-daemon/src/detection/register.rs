@@ -133,14 +133,11 @@ fn app_of(change: &Change) -> Option<AppId> {
 }
 
 /// What one diff has to tell, in order: that the application came, each new capability, the diff itself, that it went.
-/// `is_logged` says whether the log has a line of it too.
-pub fn events(diff: CapabilityDiff, is_logged: bool) -> impl Iterator<Item = Event> {
+pub fn events(diff: CapabilityDiff) -> impl Iterator<Item = Event> {
     let app_id = diff.app_id.clone();
     let came = diff.previous_state.is_none() && diff.new_state.is_some();
     let went = diff.previous_state.is_some() && diff.new_state.is_none();
-    if is_logged {
-        info!(app = %app_id, added = diff.added.len(), removed = diff.removed.len(), changed = diff.changed.len(), "detected");
-    }
+    info!(app = %app_id, added = diff.added.len(), removed = diff.removed.len(), changed = diff.changed.len(), "detected");
     let added = came.then(|| Event::AppAdded { app_id: app_id.clone(), method: DetectionMethod::Desktop });
     let removed = went.then(|| Event::AppRemoved { app_id: app_id.clone() });
     let new: Vec<Event> = diff
@@ -149,4 +146,38 @@ pub fn events(diff: CapabilityDiff, is_logged: bool) -> impl Iterator<Item = Eve
         .map(|one| Event::CapabilityRegistered { id: one.id.clone(), app_id: app_id.clone() })
         .collect();
     added.into_iter().chain(new).chain([Event::CapabilityDiff(diff)]).chain(removed)
+}
+
+/// How many [`events`] one diff has to tell.
+#[must_use]
+pub fn count(diff: &CapabilityDiff) -> u64 {
+    let comes_or_goes = diff.previous_state.is_some() != diff.new_state.is_some();
+    1 + u64::from(comes_or_goes) + diff.added.len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_has_as_many_events_as_are_counted() {
+        let app = AppId::parse("org.example.mail").unwrap();
+        let added: Vec<_> = predict(&app, &["Email"], None).into_iter().map(Arc::new).collect();
+        assert!(!added.is_empty());
+        let ready = Some(AdapterState::Ready);
+        for (previous_state, new_state) in [(None, ready), (ready, ready), (ready, None)] {
+            for added in [added.clone(), Vec::new()] {
+                let diff = CapabilityDiff {
+                    app_id: app.clone(),
+                    previous_state,
+                    new_state,
+                    app: Vec::new(),
+                    added,
+                    removed: Vec::new(),
+                    changed: Vec::new(),
+                };
+                assert_eq!(count(&diff), events(diff.clone()).count() as u64, "{diff:?}");
+            }
+        }
+    }
 }
