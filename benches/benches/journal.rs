@@ -26,11 +26,18 @@ const OPEN_ONCE: &str = "PCP_BENCH_OPEN_ONCE";
 fn appends(c: &mut Criterion) {
     let mut group = c.benchmark_group("audit");
     let (folder, _) = folder().unwrap();
-    let mut synced = Synced::new(folder.path()).unwrap();
+    let mut synced = Synced::new(folder.path(), false).unwrap();
+    let mut sealed = Synced::new(folder.path(), true).unwrap();
+    let seals = folder.path().join("seal");
     group.sample_size(50);
     group.bench_function("durable record: write and fdatasync", |b| b.iter(|| synced.raw()));
     group.bench_function("durable record: append and wait", |b| b.iter(|| synced.record()));
-    group.bench_function("record and chain only", |b| b.iter_custom(|count| chain_only(count).unwrap()));
+    group.bench_function("durable record: append and wait, sealed", |b| b.iter(|| sealed.record()));
+    group
+        .bench_function("record and chain only", |b| b.iter_custom(|count| chain_only(count, None).unwrap()));
+    group.bench_function("record and chain only, sealed", |b| {
+        b.iter_custom(|count| chain_only(count, Some(&seals)).unwrap());
+    });
     group.finish();
 }
 

@@ -15,7 +15,7 @@ use pcp_core::{
     TrustLevel,
 };
 use pcp_durable::disk::{Disk, DiskFile};
-use pcp_durable::{AuditLog, Error, Limits, RealDisk};
+use pcp_durable::{AuditLog, Error, Limits, RealDisk, set_up_keys};
 
 /// When the history begins, in Unix milliseconds; an operation follows every millisecond.
 pub const BEGIN_MS: u64 = 1_780_000_000_000;
@@ -141,14 +141,18 @@ pub struct Synced {
 }
 
 impl Synced {
-    /// A log and a file in a temporary folder below `parent`.
+    /// A log, sealed or not, and a file in a temporary folder below `parent`.
     ///
     /// # Errors
     /// What keeps them from being made.
-    pub fn new(parent: &Path) -> Result<Self, Box<dyn std::error::Error>> {
+    pub fn new(parent: &Path, is_sealed: bool) -> Result<Self, Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir_in(parent)?;
         let directory = folder.path().join("audit");
-        let (log, _) = AuditLog::open(&directory, BEGIN_MS)?;
+        let seals = folder.path().join("seal");
+        if is_sealed {
+            set_up_keys(None, Arc::new(RealDisk::open(&seals)?), [7; 32], None)?;
+        }
+        let (log, _) = AuditLog::open_sealed(&directory, &seals, Limits::default(), BEGIN_MS)?;
         let mut it = Self {
             log,
             raw: File::create(folder.path().join("raw"))?,
@@ -176,12 +180,21 @@ impl Synced {
     }
 }
 
-/// A log on a disk that takes everything and keeps nothing: records and their chain only.
+/// A log on a disk that takes everything and keeps nothing: records and their chain only, sealed with keys on a real
+/// disk or not.
 ///
 /// # Errors
 /// What the log says.
-pub fn chain_only(records: u64) -> Result<Duration, Error> {
-    let (log, _) = AuditLog::open_on(Arc::new(Void::default()), Limits::default(), BEGIN_MS)?;
+pub fn chain_only(records: u64, seals: Option<&Path>) -> Result<Duration, Error> {
+    let seals = match seals {
+        Some(path) => {
+            let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(path)?);
+            set_up_keys(None, disk.clone(), [7; 32], Some("measured once more"))?;
+            Some(disk)
+        }
+        None => None,
+    };
+    let (log, _) = AuditLog::open_sealed_on(Arc::new(Void::default()), seals, Limits::default(), BEGIN_MS)?;
     let begun = Instant::now();
     for n in 0..records {
         put(&log, &entry(RecordKind::Read, n))?;

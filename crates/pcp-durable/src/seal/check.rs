@@ -17,7 +17,7 @@ use crate::scan::Line;
 pub(crate) const ANCHOR: &str = "the anchor";
 
 /// Lines of a trail that are remembered: four epochs of the usual length. Heads further back are not compared.
-const RECENT_LINES: usize = 16_384;
+const RECENT_LINES: usize = 65_536;
 
 /// Steps that a key is taken forward at once: two centuries of epochs, a minute each.
 const MAX_STEPS: u64 = 100_000_000;
