@@ -1,6 +1,6 @@
 //! T-22: whatever is done to the files of a sealed log is noticed, all of it, and the first bad record is named.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on fails.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on fails.
 
 mod support;
 
@@ -87,6 +87,31 @@ fn every_flipped_byte_of_every_file_is_noticed_and_its_line_is_named() {
         place.trails.put(name, content);
     }
     assert!(is_intact(&place.verify()));
+}
+
+#[test]
+fn a_flipped_or_missing_byte_keeps_a_log_from_being_opened_and_no_byte_of_it_is_touched() {
+    let place = Place::new(limits(1 << 20, 100));
+    place.live(0, 4);
+    let name = "application.000001.jsonl";
+    let content = place.files()[name].clone();
+    let refused = |changed: &[u8], what: &str| {
+        place.trails.put(name, changed);
+        let error = place.open().expect_err(what).to_string();
+        assert!(error.starts_with(name) && error.contains("byte "), "{what}: {error}");
+        assert_eq!(place.trails.content(name).unwrap(), changed, "{what}");
+    };
+    for at in 0..content.len() {
+        let mut changed = content.clone();
+        changed[at] ^= 0x01;
+        refused(&changed, &format!("byte {at}"));
+        if at > 0 {
+            refused(&content[..at], &format!("cut at byte {at}"));
+        }
+    }
+    place.trails.put(name, &content);
+    let (log, _) = place.open().unwrap();
+    log.close().unwrap();
 }
 
 #[test]

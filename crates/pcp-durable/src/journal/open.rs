@@ -19,12 +19,13 @@ pub(crate) enum Seen<'a> {
 type Visit<'a> = dyn FnMut(Seen<'_>) -> Result<(), Error> + 'a;
 
 impl Journal {
-    /// Opens a trail, checks and shows what is in it, cuts a torn tail off and makes the rest durable. With a
+    /// Opens a trail that is known to hold `anchored` records, checks and shows what is in it, cuts a torn tail off and makes the rest durable. With a
     /// shelf, closed segments are shown by their loose ends only, and not read where their index fits.
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         trail: &str,
         segment_bytes: u64,
+        anchored: u64,
         mut shelf: Option<Shelf>,
         visit: &mut Visit<'_>,
     ) -> Result<(Self, Chain, Option<Cut>), Error> {
@@ -52,7 +53,7 @@ impl Journal {
                     shelf.note_line(line.bytes);
                     Ok(())
                 };
-                cut = cut.or(read(&*disk, &segments, at, &mut chain, &mut note)?);
+                cut = cut.or(read(&*disk, &segments, at, anchored, &mut chain, &mut note)?);
                 sync(&*disk, segment)?;
                 let loose = shelf.close(&*disk, segment);
                 loose.iter().try_for_each(|row| visit(Seen::Loose(segment, row)))?;
@@ -63,7 +64,7 @@ impl Journal {
                     }
                     visit(Seen::Line(line))
                 };
-                cut = cut.or(read(&*disk, &segments, at, &mut chain, &mut show)?);
+                cut = cut.or(read(&*disk, &segments, at, anchored, &mut chain, &mut show)?);
             }
         }
         let segment = segments.pop().unwrap_or_else(|| Segment::new(trail, 1));
@@ -94,6 +95,7 @@ fn read(
     disk: &dyn Disk,
     segments: &[Segment],
     at: usize,
+    anchored: u64,
     chain: &mut Chain,
     show: &mut dyn FnMut(&Line<'_>) -> Result<(), Error>,
 ) -> Result<Option<Cut>, Error> {
@@ -102,7 +104,14 @@ fn read(
         match scanner.next() {
             Ok(Some(line)) => show(&line)?,
             Ok(None) => break None,
-            Err(error) => break Some(cut_tail(disk, &segments[at..], scanner.chain().seq + 1, error)?),
+            Err(error) => {
+                let last = scanner.chain().seq;
+                // What is anchored was durable: no power cut tore it.
+                if last < anchored {
+                    return Err(error);
+                }
+                break Some(cut_tail(disk, &segments[at..], last + 1, error)?);
+            }
         }
     };
     *chain = scanner.chain();

@@ -34,6 +34,11 @@ impl Lookout {
         Ok(Self { disk, state, sealed: vec![None; names.len()], names })
     }
 
+    /// How many records a trail is known to have.
+    pub(crate) fn anchored(&self, trail: usize) -> u64 {
+        self.state.anchor.heads[trail].seq
+    }
+
     /// Looks at a line of a trail.
     pub(crate) fn see(&mut self, trail: usize, line: &Line<'_>) -> Result<(), Error> {
         if let Some(epoch) = epoch_of(line.bytes) {

@@ -45,6 +45,7 @@ impl Writer {
         let mut lookout = seals.map(|seals| Lookout::open(seals, names)).transpose()?;
         let (mut journals, mut trails, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for (index, name) in names.iter().enumerate() {
+            let anchored = lookout.as_ref().map_or(0, |lookout| lookout.anchored(index));
             let mut visit = |seen: Seen<'_>| {
                 if let (Some(lookout), Seen::Line(line)) = (&mut lookout, &seen) {
                     lookout.see(index, line)?;
@@ -53,7 +54,7 @@ impl Writer {
             };
             let shelf = ledger.map(|ledger| Shelf::new(ledger.clone(), index));
             let (mut journal, chain, cut) =
-                Journal::open(disk.clone(), name, limits.segment_bytes, shelf, &mut visit)?;
+                Journal::open(disk.clone(), name, limits.segment_bytes, anchored, shelf, &mut visit)?;
             let full = !journal.secure(0);
             trails.push(TrailState::new(chain, limits.pending_bytes, full, journal.reserve_left()));
             journals.push(journal);
