@@ -42,8 +42,15 @@ pub struct AppEntry {
     pub problem: Option<Arc<str>>,
     /// What its desktop entry and its program say of it, where it has one.
     pub declared: Option<Arc<DeclaredApp>>,
+    /// Its capabilities, sorted by id.
+    pub capabilities: Arc<[Arc<CapabilityDescriptor>]>,
+}
+
+impl AppEntry {
     /// The ids of its capabilities, sorted.
-    pub capabilities: Arc<[CapabilityId]>,
+    pub fn ids(&self) -> impl Iterator<Item = &CapabilityId> {
+        self.capabilities.iter().map(|one| &one.id)
+    }
 }
 
 /// What an application's own files say of it, read without running it.

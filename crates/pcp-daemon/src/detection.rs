@@ -292,6 +292,7 @@ async fn off_thread<T: Send + 'static>(
 ) -> Option<(Detection, T)> {
     let done = tokio::task::spawn_blocking(move || {
         let done = work(&mut detection);
+        crate::memory::give_back();
         (detection, done)
     });
     let why =

@@ -114,11 +114,13 @@ impl Draft<'_> {
         for id in self.touched.keys() {
             let Some((at, owner)) = snapshot.owner(id) else { continue };
             let Some(app) = &owner.app else { continue };
-            let ids = || snapshot.capabilities_of(id).map(|capability| &capability.id);
-            let old = self.base.app(id).filter(|old| ids().eq(old.entry.capabilities.iter()));
+            let now = || snapshot.capabilities_of(id);
+            let same =
+                |old: &[Arc<CapabilityDescriptor>]| now().map(Arc::as_ptr).eq(old.iter().map(Arc::as_ptr));
+            let old = self.base.app(id).filter(|old| same(&old.entry.capabilities));
             let capabilities = match old {
                 Some(old) => old.entry.capabilities.clone(),
-                None => ids().cloned().collect(),
+                None => now().cloned().collect(),
             };
             let entry = Arc::new(AppEntry { capabilities, ..(*app.entry).clone() });
             let slot = snapshot.owners.get_mut(at).and_then(|owner| owner.app.as_mut());

@@ -212,7 +212,7 @@ pub(super) fn is_seen(app: &AppEntry, holds: Domain) -> bool {
 }
 
 pub(super) fn reached(app: &AppEntry, holds: Domain) -> impl Iterator<Item = &CapabilityId> {
-    app.capabilities.iter().filter(move |id| holds.reaches(id.domain()))
+    app.ids().filter(move |id| holds.reaches(id.domain()))
 }
 
 fn app_rows(
@@ -348,7 +348,9 @@ fn hex(bytes: [u8; 32]) -> heapless::String<64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pcp_core::DetectionMethod;
+    use std::sync::Arc;
+
+    use pcp_core::{CapabilityDescriptor, DetectionMethod};
 
     #[test]
     fn a_glob_that_would_hold_up_everybody_is_refused_before_it_is_matched() {
@@ -362,6 +364,30 @@ mod tests {
         assert_eq!(query(&"*".repeat(MAX_GLOB_BYTES + 1)), Err((ErrorCode::InvalidRequest, message)));
     }
 
+    fn capability(id: &str) -> CapabilityDescriptor {
+        let (id, empty): (_, Arc<str>) = (CapabilityId::parse(id).unwrap(), "".into());
+        CapabilityDescriptor {
+            domain: id.domain(),
+            id,
+            app_id: AppId::parse("org.x").unwrap(),
+            name: empty.clone(),
+            description: empty.clone(),
+            category: empty.clone(),
+            input_schema: empty.clone(),
+            output_schema: empty.clone(),
+            method: DetectionMethod::Desktop,
+            stability: pcp_core::StabilityLevel::Stable,
+            version: empty,
+            side_effects: false,
+            confirmation_required: false,
+            minimum_trust: pcp_core::TrustLevel::USER,
+            validates_params: false,
+            executable: false,
+            signature: pcp_core::SignatureStatus::Verified,
+            clear_parameters: [].into(),
+        }
+    }
+
     #[test]
     fn an_application_behind_the_callers_wall_is_not_seen() {
         let app = |ids: &[&str]| AppEntry {
@@ -371,7 +397,7 @@ mod tests {
             signature: pcp_core::SignatureStatus::Verified,
             problem: None,
             declared: None,
-            capabilities: ids.iter().map(|id| CapabilityId::parse(id).unwrap()).collect(),
+            capabilities: ids.iter().map(|id| Arc::new(capability(id))).collect(),
         };
         let (hidden, mixed) = (app(&["system.x.get"]), app(&["app.org.x.get", "system.x.get"]));
         for (entry, holds, seen, ids) in [

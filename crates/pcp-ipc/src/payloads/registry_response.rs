@@ -197,7 +197,7 @@ impl<'a> From<&'a AppEntry> for AppRow<'a> {
             signature: app.signature,
             problem: app.problem.as_deref().map(Text::from),
             declared: app.declared.as_deref().map(DeclaredRow::from),
-            capabilities: app.capabilities.iter().map(|id| id.as_str().into()).collect(),
+            capabilities: app.ids().map(|id| id.as_str().into()).collect(),
         }
     }
 }
