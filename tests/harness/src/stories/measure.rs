@@ -127,6 +127,7 @@ mod tests {
             "daemon_threads",
             "warm_start_s",
             "daemon_rss_300_apps_mib",
+            "daemon_rss_10000_capabilities_mib",
         ] {
             assert!(budget(BUDGETS, name).is_some(), "{name}");
         }
