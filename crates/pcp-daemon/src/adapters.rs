@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pcp_core::{AdapterState, Clock, DetectionMethod, Event};
 use pcp_native::NativeAdapter;
 use pcp_push::PushEventBus;
-use pcp_registry::{AdapterManager, AdapterRow, AdapterStateChanged, Seat};
+use pcp_registry::{AdapterManager, AdapterRow, AdapterStateChanged, Seat, SeatFactory};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
@@ -21,6 +21,26 @@ const START_WAIT: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(500);
 /// Between two looks while the daemon waits for them to start.
 const START_LOOK: Duration = Duration::from_millis(1);
+
+/// An adapter beside the daemon's own, such as a host's, or a test's that hangs.
+#[derive(Clone)]
+pub struct OtherAdapter {
+    /// What it is called.
+    pub name: &'static str,
+    /// How it finds applications.
+    pub method: DetectionMethod,
+    /// Makes it, on its own thread.
+    pub factory: SeatFactory,
+}
+
+impl std::fmt::Debug for OtherAdapter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OtherAdapter")
+            .field("name", &self.name)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
 
 /// The manager, and what it is known by.
 #[allow(missing_debug_implementations, reason = "the manager has none")]
@@ -44,12 +64,15 @@ impl Adapters {
     }
 
     /// Starts them, and waits a moment until they are ready; one that is not is warned of and tried again later.
-    pub fn start(&mut self, config: &Config, bus: &PushEventBus) {
+    pub fn start(&mut self, config: &Config, others: Vec<OtherAdapter>, bus: &PushEventBus) {
         let (dirs, path) = (config.detection.data_dirs.clone(), config.detection.program_path.clone());
         let factory = Arc::new(move || Ok(Seat::parking(NativeAdapter::new(dirs.clone(), path.clone()))));
-        match self.manager.add("native", DetectionMethod::Desktop, factory) {
-            Ok(changes) => self.tell(changes, bus),
-            Err(error) => warn!(%error, "an adapter was not started"),
+        let native = OtherAdapter { name: "native", method: DetectionMethod::Desktop, factory };
+        for OtherAdapter { name, method, factory } in std::iter::once(native).chain(others) {
+            match self.manager.add(name, method, factory) {
+                Ok(changes) => self.tell(changes, bus),
+                Err(error) => warn!(%error, "an adapter was not started"),
+            }
         }
         let began = Instant::now();
         loop {
@@ -141,7 +164,7 @@ mod tests {
         let mut config = Config::default();
         config.detection.data_dirs = vec![data_dir];
         let mut adapters = Adapters::new(Arc::new(SystemClock));
-        adapters.start(&config, &PushEventBus::new());
+        adapters.start(&config, Vec::new(), &PushEventBus::new());
         adapters
     }
 

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tracing::{info, warn};
 
-use crate::adapters::{self, Adapters};
+use crate::adapters::{self, Adapters, OtherAdapter};
 use crate::config::Config;
 use crate::detection::{self, Detection, LastReport, Passed};
 use crate::dispatch::SocketDispatcher;
@@ -111,6 +111,18 @@ impl Daemon {
     /// # Errors
     /// [`Error`] names the part.
     pub fn assemble(config: Config, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        Self::assemble_with(config, clock, Vec::new())
+    }
+
+    /// [`Self::assemble`], with adapters beside the daemon's own.
+    ///
+    /// # Errors
+    /// As [`Self::assemble`]; an adapter that does not start is no error.
+    pub fn assemble_with(
+        config: Config,
+        clock: Arc<dyn Clock>,
+        others: Vec<OtherAdapter>,
+    ) -> Result<Self, Error> {
         let (principals, apps) = (&config.paths.principals, &config.paths.apps);
         let table = Arc::new(PrincipalTable::load(principals, apps, config.identity.files_owner));
         for problem in table.problems() {
@@ -124,7 +136,7 @@ impl Daemon {
         info!("3 push bus");
         let bus = PushEventBus::new();
         info!("4 native");
-        adapters.start(&config, &bus);
+        adapters.start(&config, others, &bus);
         info!("7 detection pipeline");
         let mut detection = Detection::new(&config, table.clone(), registry.clone(), bus.clone());
         let first = detection.pass();
